@@ -1,0 +1,80 @@
+# `make demo` shows what Chandler does; `make test` proves it. `make help` lists the rest.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CLUSTER ?= dev
+ARGS ?= get nodes
+LOCAL := deploy/local/cluster
+
+# Binaries are static, so that an image needs nothing else. A target is named even when it is this
+# machine's own: without that, the flags would reach build scripts and macros, which cannot be
+# static. Every call of cargo here uses the same, or everything would be compiled twice.
+export CARGO_BUILD_TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
+ifneq (,$(findstring linux-gnu,$(CARGO_BUILD_TARGET)))
+export CARGO_TARGET_$(shell echo $(CARGO_BUILD_TARGET) | tr a-z- A-Z_)_RUSTFLAGS ?= -C target-feature=+crt-static
+endif
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+
+PROFILE ?= release
+PROFILE_DIR = $(TARGET_DIR)/$(CARGO_BUILD_TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+
+.PHONY: help
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo demo-down
+demo: ## Bring a cluster up, give it Chandler's API, and show what is there
+	@deploy/demo.sh
+demo-down: ## Take the demo's cluster down
+	@$(LOCAL) down --name demo
+
+.PHONY: test test-unit test-cluster test-local
+test: test-unit test-local test-cluster ## All tests, on a real Kubernetes and a real registry
+	@echo "all tests passed"
+test-unit: ## Only the tests that need no cluster
+	cargo test --lib --bins --examples --test it
+test-local: ## Only the tests of the local cluster's own tool
+	cd deploy/local && go test ./...
+# One cluster serves the whole run, and goes when it is over, however it ends.
+test-cluster: ## Only the tests on a real cluster
+	cargo build --example stand-in
+	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && cargo test --test cluster
+
+.PHONY: soak bench
+soak: ## Long runs: many more random cases, a cluster killed again and again
+	PROPTEST_CASES=100000 cargo test --release --lib
+	cd deploy/local && CHANDLER_SOAK=1 go test -count=1 -timeout 60m -v ./...
+bench: ## Benchmarks
+	cargo bench
+
+.PHONY: lint fmt
+lint: ## Everything that is checked without being run
+	cargo fmt --check
+	cargo clippy --all-targets -- -D warnings
+	@cd deploy/local && test -z "$$(gofmt -l .)" || { echo "error: run \`make fmt\`"; exit 1; }
+	cd deploy/local && go vet ./...
+	@if command -v shellcheck >/dev/null; then shellcheck $(LOCAL) deploy/demo.sh .ci/run; \
+	  else echo "shellcheck is not installed: scripts not checked"; fi
+fmt: ## Format all code
+	cargo fmt
+	cd deploy/local && gofmt -w .
+
+.PHONY: crds
+crds: ## Write the CustomResourceDefinitions to deploy/crds
+	cargo run --quiet -- crds --output-dir deploy/crds
+
+.PHONY: image
+image: ## Build the image; PUSH=registry/name:tag pushes it, PLAIN_HTTP=1 without TLS, PROFILE=dev is faster
+	cargo build $(if $(filter dev,$(PROFILE)),,--profile $(PROFILE)) --bin chandler
+	cargo run --quiet --example pack-image -- --binary $(PROFILE_DIR)/chandler --layout $(TARGET_DIR)/image \
+	  $(if $(PUSH),--push $(PUSH)) $(if $(PLAIN_HTTP),--plain-http)
+
+.PHONY: cluster-up cluster-down kubectl
+cluster-up: ## A real Kubernetes on this machine; CLUSTER=name for another one
+	@$(LOCAL) up --name $(CLUSTER)
+cluster-down: ## Take it down
+	@$(LOCAL) down --name $(CLUSTER)
+kubectl: ## kubectl on that cluster: make kubectl ARGS="get pods -A"
+	@$(LOCAL) kubectl --name $(CLUSTER) -- $(ARGS)

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// module is a pinned Go module under build/ and the commands that come out of it.
+type module struct {
+	folder   string
+	label    string
+	packages []string          // each becomes a binary named after its last element
+	renamed  map[string]string // binary → package, where that name would be wrong
+	ldflags  string
+}
+
+const kubernetesVersion = "v1.35.8"
+
+var modules = []module{
+	{
+		folder: "build/kubernetes",
+		label:  "Kubernetes " + kubernetesVersion,
+		packages: []string{
+			"k8s.io/kubernetes/cmd/kube-apiserver",
+			"k8s.io/kubernetes/cmd/kube-controller-manager",
+			"k8s.io/kubernetes/cmd/kube-scheduler",
+			"k8s.io/kubernetes/cmd/kubelet",
+			"k8s.io/kubernetes/cmd/kube-proxy",
+			"k8s.io/kubernetes/cmd/kubectl",
+		},
+		renamed: map[string]string{"etcd": "go.etcd.io/etcd/server/v3"},
+		ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=" + kubernetesVersion,
+	},
+	{folder: "build/registry", label: "OCI registry", packages: []string{"github.com/distribution/distribution/v3/cmd/registry"}, ldflags: "-s -w"},
+	{folder: "build/kwok", label: "node simulator", packages: []string{"sigs.k8s.io/kwok/cmd/kwok"}, ldflags: "-s -w"},
+	{folder: ".", label: "pause", renamed: map[string]string{"pause": "./pause"}, ldflags: "-s -w"},
+}
+
+// ensureBinaries builds what is missing and gives the folder that holds all of it. That folder is
+// named after everything that goes into it, so that another version is another folder.
+func (c *cluster) ensureBinaries() (string, error) {
+	key := sha256.New()
+	for _, m := range modules {
+		fmt.Fprintln(key, m)
+		for _, file := range []string{"go.mod", "go.sum", "pause/main.go"} {
+			data, _ := os.ReadFile(filepath.Join(c.sources, m.folder, file))
+			key.Write(data)
+		}
+	}
+	folder := filepath.Join(c.cache, "bin", fmt.Sprintf("%x", key.Sum(nil))[:16])
+	if _, err := os.Stat(filepath.Join(folder, "complete")); err == nil {
+		return folder, nil
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	say("binaries", "building Kubernetes and its helpers once, into %s; the first time takes minutes", folder)
+	for _, m := range modules {
+		if err := c.build(m, folder); err != nil {
+			return "", err
+		}
+	}
+	return folder, os.WriteFile(filepath.Join(folder, "complete"), nil, 0o644)
+}
+
+func (c *cluster) build(m module, folder string) error {
+	say("binaries", "building %s", m.label)
+	targets := map[string]string{}
+	for _, p := range m.packages {
+		targets[filepath.Base(p)] = p
+	}
+	for name, p := range m.renamed {
+		targets[name] = p
+	}
+	directory := filepath.Join(c.sources, m.folder)
+	bar := progress{topic: "binaries"}
+	compiled := 0
+	count := func() {
+		compiled++
+		bar.show("building %s: %d packages compiled", m.label, compiled)
+	}
+	// All packages that keep their name go into one call, which compiles and links side by side.
+	if len(m.packages) > 0 {
+		if err := goBuild(directory, m.ldflags, folder+string(filepath.Separator), m.packages, count); err != nil {
+			return err
+		}
+	}
+	for name, p := range m.renamed {
+		if err := goBuild(directory, m.ldflags, filepath.Join(folder, name), []string{p}, count); err != nil {
+			return err
+		}
+	}
+	for name := range targets {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			return outside("", "building %s left no binary `%s`", m.label, name)
+		}
+	}
+	return nil
+}
+
+func goBuild(directory, ldflags, target string, packages []string, each func()) error {
+	arguments := append([]string{"build", "-v", "-mod=readonly", "-buildvcs=false", "-ldflags", ldflags, "-o", target}, packages...)
+	command := exec.Command("go", arguments...)
+	command.Dir = directory
+	// Static, so that the pause program runs in an image that holds nothing else.
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	messages, err := command.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return outside("install Go 1.26 or newer", "cannot run go: %v", err)
+	}
+	// go prints a line for each package that it compiles, and its errors among them.
+	var errorsSeen []string
+	lines := bufio.NewReader(messages)
+	for {
+		line, err := lines.ReadString('\n')
+		if line = strings.TrimSpace(line); line != "" {
+			if strings.ContainsAny(line, " :") && !strings.HasPrefix(line, "go: downloading") {
+				errorsSeen = append(errorsSeen, line)
+			} else {
+				each()
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := command.Wait(); err != nil {
+		return outside("check that the Go module proxy can be reached (`go env GOPROXY`), then run the same command again; what is compiled stays cached",
+			"go build in %s failed: %v\n  %s", directory, err, strings.Join(errorsSeen, "\n  "))
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+//! Packs a static binary as an OCI image, without a container engine: what `make image` runs.
+//!
+//! ```text
+//! pack-image --binary FILE --layout DIR [--tag TAG] [--push REFERENCE [--plain-http]]
+//! ```
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use chandler::oci::image::{File, Image, Start};
+use chandler::oci::layout;
+use chandler::oci::push::{Transport, push};
+use clap::Parser;
+
+/// Pack a static binary as an OCI image
+#[derive(Debug, Parser)]
+struct Args {
+    /// The program; it becomes the entrypoint under its own name
+    #[arg(long, value_name = "FILE")]
+    binary: PathBuf,
+    /// Where to write the image, as an OCI layout
+    #[arg(long, value_name = "DIR")]
+    layout: PathBuf,
+    /// The tag in the layout
+    #[arg(long, default_value = "latest")]
+    tag: String,
+    /// Push the image to this reference too
+    #[arg(long, value_name = "REFERENCE")]
+    push: Option<String>,
+    /// Speak plain HTTP to that registry
+    #[arg(long, requires = "push")]
+    plain_http: bool,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    if rustls::crypto::ring::default_provider()
+        .install_default()
+        .is_err()
+    {
+        bail!("a TLS provider is installed already");
+    }
+    let name = args
+        .binary
+        .file_name()
+        .context("--binary names no file")?
+        .to_string_lossy();
+    let content = fs_err::read(&args.binary)?;
+    if !content.starts_with(b"\x7fELF") {
+        bail!("{} is not a Linux program", args.binary.display());
+    }
+    let start = Start {
+        entrypoint: vec![format!("/{name}")],
+        // Nobody: the image needs no rights, and a cluster may insist on that.
+        user: "65532:65532".to_owned(),
+        labels: [(
+            "org.opencontainers.image.title".to_owned(),
+            name.to_string(),
+        )]
+        .into(),
+    };
+    let image = Image::build(
+        vec![File {
+            path: name.to_string(),
+            mode: 0o755,
+            content,
+        }],
+        &start,
+    )?;
+    layout::write(&args.layout, &args.tag, &image)?;
+    anstream::println!("{} in {}", image.manifest.digest, args.layout.display());
+    if let Some(reference) = args.push {
+        let transport = if args.plain_http {
+            Transport::Plain
+        } else {
+            Transport::Tls
+        };
+        anstream::println!("{}", push(&image, &reference, transport).await?);
+    }
+    Ok(())
+}

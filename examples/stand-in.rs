@@ -1,0 +1,82 @@
+//! A stand-in for an operator whose real image is not at hand: a pod that is really there.
+//!
+//! ```text
+//! stand-in serve 0.0.0.0:8080     answers the probes, and says who it is
+//! stand-in fetch HOST:PORT PATH   prints what such a server answers, as soon as it does
+//! ```
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::routing::get;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long `fetch` waits for a good answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
+        ["serve", address] => serve(address).await?,
+        ["fetch", address, path] => {
+            let answer = tokio::time::timeout(PATIENCE, fetch_until_served(address, path))
+                .await
+                .with_context(|| format!("{address} does not answer"))?;
+            anstream::println!("{answer}");
+        }
+        _ => {
+            anstream::eprintln!("usage: stand-in serve ADDRESS | fetch ADDRESS PATH");
+            return Ok(ExitCode::from(2));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Serves until it is told to stop.
+async fn serve(address: &str) -> anyhow::Result<()> {
+    let pod = std::env::var("HOSTNAME").unwrap_or_else(|_| "nowhere".to_owned());
+    let greeting = format!("stand-in at {pod}\n");
+    let router = Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(async || "ok\n"))
+        .route("/", get(async move || greeting));
+    let mut terminate = signal(SignalKind::terminate())?;
+    axum::serve(TcpListener::bind(address).await?, router)
+        .with_graceful_shutdown(async move {
+            terminate.recv().await;
+        })
+        .await?;
+    Ok(())
+}
+
+/// Asks again until the answer is good: a Service leads nowhere until its node knows of it.
+async fn fetch_until_served(address: &str, path: &str) -> String {
+    loop {
+        match fetch(address, path).await {
+            Ok(answer) if answer.starts_with("HTTP/1.1 200") => return answer,
+            Ok(answer) => anstream::eprintln!("{}", answer.lines().next().unwrap_or_default()),
+            Err(error) => anstream::eprintln!("{error:#}"),
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// One request over a plain connection, answered as it stands on the wire.
+async fn fetch(address: &str, path: &str) -> anyhow::Result<String> {
+    let mut connection = TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await?;
+    Ok(answer)
+}

@@ -1,0 +1,249 @@
+//! Subscription: the wish to have an operator installed and kept up to date.
+use super::conditions::{
+    ConditionStatus, SubscriptionConditionType, SubscriptionReason, SubscriptionState,
+};
+use super::install_plan::Approval;
+use super::lenient::{empty, lenient};
+use super::pod_part::PodPart;
+use super::schema;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Which operator is wanted, and how it shall run.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "operators.coreos.com",
+    version = "v1alpha1",
+    kind = "Subscription",
+    plural = "subscriptions",
+    singular = "subscription",
+    shortname = "sub",
+    shortname = "subs",
+    category = "olm",
+    namespaced,
+    status = "SubscriptionStatus",
+    derive = "Default",
+    derive = "PartialEq",
+    doc = "Asks for an operator: installs it from a catalog and keeps it up to date.",
+    printcolumn(
+        name = "Package",
+        type_ = "string",
+        json_path = ".spec.name",
+        description = "Package of the operator"
+    ),
+    printcolumn(
+        name = "Source",
+        type_ = "string",
+        json_path = ".spec.source",
+        description = "Catalog the package comes from"
+    ),
+    printcolumn(
+        name = "Channel",
+        type_ = "string",
+        json_path = ".spec.channel",
+        description = "Channel that upgrades are taken from"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriptionSpec {
+    /// Name of the CatalogSource the package comes from.
+    #[serde(default, deserialize_with = "lenient")]
+    #[schemars(required, !default)]
+    pub source: String,
+    /// Namespace of the CatalogSource.
+    #[serde(default, deserialize_with = "lenient")]
+    #[schemars(required, !default)]
+    pub source_namespace: String,
+    /// Name of the package.
+    #[serde(default, deserialize_with = "lenient")]
+    #[schemars(required, !default)]
+    pub name: String,
+    /// Channel that versions are taken from. Without it any channel may serve, the default channel
+    /// of the package before the others.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub channel: String,
+    /// Name of the ClusterServiceVersion to install first; without it, the newest of the channel.
+    #[serde(rename = "startingCSV")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub starting_csv: String,
+    /// `Automatic` installs and upgrades at once; `Manual` waits each time until somebody sets
+    /// `spec.approved` of the InstallPlan. The default is `Automatic`.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub install_plan_approval: Approval,
+    /// Adjusts the Pods of the operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<SubscriptionConfig>,
+}
+
+impl SubscriptionSpec {
+    /// Whether InstallPlans wait for approval. Anything but `Manual` means that they do not.
+    pub fn needs_approval(&self) -> bool {
+        self.install_plan_approval == Approval::Manual
+    }
+}
+
+/// Adjusts the Pods of an operator.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriptionConfig {
+    /// Has no effect: the adjustments apply to every Deployment of the operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::label_selector")]
+    pub selector: Option<LabelSelector>,
+    /// Labels a node must have, instead of those the operator asks for. An empty object removes
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_selector: Option<BTreeMap<String, String>>,
+    /// Taints of nodes that the Pods tolerate, in addition to the operator's own.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    #[schemars(schema_with = "schema::tolerations")]
+    pub tolerations: Vec<PodPart>,
+    /// Compute resources of every container, instead of the operator's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::resources")]
+    pub resources: Option<PodPart>,
+    /// ConfigMaps and Secrets whose entries become environment variables of every container. A
+    /// later source wins over an earlier one, and `env` wins over all of them.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    #[schemars(schema_with = "schema::env_from")]
+    pub env_from: Vec<PodPart>,
+    /// Environment variables of every container; they win over the operator's own.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    #[schemars(schema_with = "schema::env")]
+    pub env: Vec<PodPart>,
+    /// Further volumes of the Pods, as in a Pod's `spec.volumes`.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    #[schemars(schema_with = "schema::volumes")]
+    pub volumes: Vec<PodPart>,
+    /// Where volumes appear in every container.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    #[schemars(schema_with = "schema::volume_mounts")]
+    pub volume_mounts: Vec<PodPart>,
+    /// Where the Pods prefer to run, as in a Pod's `spec.affinity`. Each part that is present
+    /// replaces the operator's own, an empty one (`{}`) removes it, an absent one leaves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<PodPart>,
+    /// Annotations of every Deployment, Pod and APIService of the operator.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// State of the operator that was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriptionStatus {
+    /// The ClusterServiceVersion that is being installed, or is installed.
+    #[serde(rename = "currentCSV")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub current_csv: String,
+    /// The ClusterServiceVersion that is installed.
+    #[serde(rename = "installedCSV")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub installed_csv: String,
+    /// The latest InstallPlan. Superseded by `installPlanRef`.
+    #[serde(rename = "installplan")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install_plan: Option<InstallPlanReference>,
+    /// How far the Subscription is: UpgradePending, AtLatestKnown or UpgradeFailed.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub state: SubscriptionState,
+    /// One word that says why the Subscription is in its state.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub reason: SubscriptionReason,
+    /// Generation of the latest InstallPlan.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub install_plan_generation: i64,
+    /// The latest InstallPlan that contains `currentCSV`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    pub install_plan_ref: Option<ObjectReference>,
+    /// Health of the catalogs that can serve the Subscription.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub catalog_health: Vec<CatalogHealth>,
+    /// What is wrong with the Subscription. A condition that is True names a problem.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub conditions: Vec<SubscriptionCondition>,
+    /// When this status was last written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(required, !default)]
+    pub last_updated: Option<Time>,
+}
+
+impl SubscriptionStatus {
+    /// The condition of this type, if there is one.
+    pub fn condition(&self, type_: &SubscriptionConditionType) -> Option<&SubscriptionCondition> {
+        self.conditions
+            .iter()
+            .find(|condition| condition.type_ == *type_)
+    }
+}
+
+/// One thing that can be wrong with a Subscription.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriptionCondition {
+    /// What can be wrong, such as ResolutionFailed or CatalogSourcesUnhealthy.
+    #[serde(rename = "type", default, deserialize_with = "lenient")]
+    #[schemars(required, !default)]
+    pub type_: SubscriptionConditionType,
+    /// True if it is wrong, False if not, Unknown if nobody can tell.
+    #[serde(default, deserialize_with = "lenient")]
+    #[schemars(required, !default)]
+    pub status: ConditionStatus,
+    /// One word that says why the status last changed.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub reason: String,
+    /// An explanation for people.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub message: String,
+    /// When the condition was last looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_heartbeat_time: Option<Time>,
+    /// When the status last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<Time>,
+}
+
+/// The older form of a reference to an InstallPlan.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstallPlanReference {
+    /// API version of the InstallPlan.
+    #[serde(default, deserialize_with = "lenient")]
+    #[schemars(required, !default)]
+    pub api_version: String,
+    /// Always InstallPlan.
+    #[serde(default, deserialize_with = "lenient")]
+    #[schemars(required, !default)]
+    pub kind: String,
+    /// Name of the InstallPlan.
+    #[serde(default, deserialize_with = "lenient")]
+    #[schemars(required, !default)]
+    pub name: String,
+    /// Uid of the InstallPlan.
+    #[serde(rename = "uuid", default, deserialize_with = "lenient")]
+    #[schemars(required, !default)]
+    pub uid: String,
+}
+
+/// Health of one catalog.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CatalogHealth {
+    /// The CatalogSource.
+    #[serde(default, deserialize_with = "lenient")]
+    #[schemars(required, !default, extend("x-kubernetes-map-type" = "atomic"))]
+    pub catalog_source_ref: ObjectReference,
+    /// When its health last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(required, !default)]
+    pub last_updated: Option<Time>,
+    /// Whether it can be used.
+    #[serde(default, deserialize_with = "lenient")]
+    #[schemars(required, !default)]
+    pub healthy: bool,
+}

@@ -1,0 +1,62 @@
+//! What can be typed. The doc comments here are the help texts.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Outfits Kubernetes clusters with operators
+///
+/// Chandler resolves operator bundles from OCI catalogs, installs, upgrades and removes operators,
+/// and keeps the API of Operator Lifecycle Manager v0.
+#[derive(Debug, Parser)]
+#[command(
+    name = "chandler",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// One variant a subcommand, in the order of the help text.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Print the CustomResourceDefinitions of Chandler's API as YAML
+    ///
+    /// Apply them with `chandler crds | kubectl apply -f -`.
+    Crds(Crds),
+    /// Print a completion script for your shell
+    ///
+    /// For example: `chandler completions bash > /etc/bash_completion.d/chandler`
+    Completions(Completions),
+}
+
+/// Arguments of `chandler crds`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Crds {
+    /// Write one file per kind into this folder instead of printing
+    #[arg(long, value_name = "DIR")]
+    pub(super) output_dir: Option<PathBuf>,
+}
+
+/// Arguments of `chandler completions`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Completions {
+    /// The shell to complete for
+    pub(super) shell: Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Args;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+}

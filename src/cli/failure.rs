@@ -1,0 +1,68 @@
+//! A command that could not do what it was asked, and what to do about it.
+
+use std::error::Error;
+
+/// Why a command ends without success.
+#[derive(Debug)]
+pub(super) struct Failure {
+    error: anyhow::Error,
+    hint: Option<String>,
+    exit_code: u8,
+}
+
+impl Failure {
+    /// Something outside of Chandler failed: a file, a registry, a cluster.
+    pub(super) fn outside(error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            error: error.into(),
+            hint: None,
+            exit_code: 3,
+        }
+    }
+
+    /// Adds what the user could do next.
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn exit_code(&self) -> u8 {
+        self.exit_code
+    }
+
+    /// The lines to show: what failed, why, and what to do next.
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+        let mut lines = vec![("error", self.error.to_string())];
+        let mut source: Option<&(dyn Error + 'static)> = self.error.source();
+        while let Some(cause) = source {
+            lines.push(("cause", cause.to_string()));
+            source = cause.source();
+        }
+        lines.extend(self.hint.iter().map(|hint| ("hint", hint.clone())));
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::Failure;
+
+    #[test]
+    fn a_failure_names_the_error_its_causes_and_the_next_step_in_this_order() {
+        let error = Err::<(), _>(std::io::Error::other("disk full"))
+            .context("cannot write `deploy/crds`")
+            .unwrap_err();
+        let failure = Failure::outside(error).hint("free some space");
+        assert_eq!(
+            failure.lines(),
+            [
+                ("error", "cannot write `deploy/crds`".to_owned()),
+                ("cause", "disk full".to_owned()),
+                ("hint", "free some space".to_owned()),
+            ]
+        );
+        assert_eq!(failure.exit_code(), 3);
+    }
+}

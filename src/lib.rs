@@ -1,0 +1,18 @@
+//! Chandler outfits Kubernetes clusters with operators.
+//!
+//! This library is everything but `main`. Its modules, from the bottom up:
+//!
+//! - [`yaml`]: the YAML that Kubernetes reads and writes
+//! - [`version`]: semantic versions, and the ranges of OLM and of users
+//! - [`api`]: the wire types, one file per kind, and their CRDs
+//! - [`oci`]: images, made without a container engine
+//! - [`cli`]: the command line
+//!
+//! A module may use those above it in this list, never those below: `ARCHITECTURE.md` tells why,
+//! and `tests/it/architecture.rs` keeps it so.
+
+pub mod api;
+pub mod cli;
+pub mod oci;
+pub mod version;
+pub mod yaml;

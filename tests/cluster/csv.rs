@@ -1,0 +1,81 @@
+//! The API server takes real ClusterServiceVersions and gives back what it got.
+
+use std::collections::BTreeMap;
+
+use anyhow::ensure;
+use chandler::api::cluster_service_version::ClusterServiceVersion;
+use kube::api::{ApiResource, DynamicObject, ObjectMeta, PostParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::Value;
+
+use crate::support::case::{Case, on_cluster};
+use crate::support::csv::{Csv, each_real, fixtures, is_unknown_to_olm, lost, package};
+
+#[tokio::test]
+async fn the_api_server_returns_the_spec_of_our_fixtures() {
+    on_cluster(async |case| {
+        let changed = round_trip(case, fixtures()?).await?;
+        let expected = [
+            ".customresourcedefinitions.owned[].specDescriptors[].x-descriptios",
+            ".miniKubeVersion",
+        ];
+        assert_eq!(changed.into_keys().collect::<Vec<_>>(), expected);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_api_server_returns_the_spec_of_one_real_csv_per_package() {
+    on_cluster(async |case| {
+        let mut newest: BTreeMap<String, Csv> = BTreeMap::new();
+        if !each_real(&case.name, |csv| {
+            newest.insert(package(&csv.path), csv);
+        })? {
+            return Ok(());
+        }
+        ensure!(
+            newest.len() > 70,
+            "only {} packages were found",
+            newest.len()
+        );
+        let changed = round_trip(case, newest.into_values().collect()).await?;
+        let unexpected: BTreeMap<_, _> = changed
+            .iter()
+            .filter(|(path, _)| !is_unknown_to_olm(path))
+            .collect();
+        ensure!(unexpected.is_empty(), "{unexpected:#?}");
+        Ok(())
+    })
+    .await;
+}
+
+/// Creates each of them, and collects what comes back otherwise than it was sent.
+async fn round_trip(case: &Case, csvs: Vec<Csv>) -> anyhow::Result<BTreeMap<String, String>> {
+    let namespace = case.namespace().await?;
+    let typed = Api::<ClusterServiceVersion>::namespaced(case.client.clone(), &namespace);
+    let resource = ApiResource::erase::<ClusterServiceVersion>(&());
+    let untyped = Api::<DynamicObject>::namespaced_with(case.client.clone(), &namespace, &resource);
+    let mut changed = BTreeMap::new();
+    for csv in csvs {
+        // Through our types, as an install does it: like OLM's they write fields that the schema
+        // requires and authors leave out. What comes back is read past them, lest they hide a loss.
+        let mut object: ClusterServiceVersion = serde_json::from_value(csv.object.clone())?;
+        let name = object.name_any();
+        object.metadata = ObjectMeta {
+            name: Some(name.clone()),
+            ..ObjectMeta::default()
+        };
+        typed
+            .create(&PostParams::default(), &object)
+            .await
+            .map_err(|error| anyhow::anyhow!("{}: {error}", csv.path))?;
+        let returned: Value = untyped.get(&name).await?.data["spec"].take();
+        for (path, change) in lost(&csv.object["spec"], &returned) {
+            changed
+                .entry(path)
+                .or_insert(format!("{change} in {}", csv.path));
+        }
+    }
+    Ok(changed)
+}

@@ -1,0 +1,10 @@
+//! Tests on a real Kubernetes: one cluster for the whole run, namespaces of its own for each test.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+#[path = "../support/support.rs"]
+mod support;
+
+mod crds;
+mod csv;
+mod pods;

@@ -1,0 +1,11 @@
+//! Tests that need no cluster.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+#[path = "../support/support.rs"]
+mod support;
+
+mod architecture;
+mod command_line;
+mod crds;
+mod csv;

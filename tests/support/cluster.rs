@@ -1,0 +1,133 @@
+//! The cluster that all tests of a run share.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context as _, bail};
+use tokio::process::Command;
+use tokio::sync::OnceCell;
+
+/// A running Kubernetes, and how to reach it.
+#[derive(Debug)]
+pub struct Cluster {
+    kubeconfig: PathBuf,
+    kubectl: PathBuf,
+    /// The registry that this machine and the cluster's nodes reach at the same address.
+    pub registry: Option<String>,
+    /// Whether pods really run, rather than only seem to.
+    pub real_node: bool,
+}
+
+static CLUSTER: OnceCell<Cluster> = OnceCell::const_new();
+
+impl Cluster {
+    /// The cluster of this test run; the first caller starts it unless it is up, and gives it our
+    /// API the way a user would.
+    pub async fn shared() -> anyhow::Result<&'static Self> {
+        CLUSTER
+            .get_or_try_init(async || {
+                // Somebody else may have installed one already, and only one can be.
+                let _ = rustls::crypto::ring::default_provider().install_default();
+                let cluster = Self::find_or_start().await?;
+                let crds = repository().join("deploy/crds");
+                cluster
+                    .kubectl(&["apply", "-f", &crds.to_string_lossy()])
+                    .await?;
+                cluster
+                    .kubectl(&[
+                        "wait",
+                        "--for=condition=Established",
+                        "--timeout=60s",
+                        "-f",
+                        &crds.to_string_lossy(),
+                    ])
+                    .await?;
+                Ok(cluster)
+            })
+            .await
+    }
+
+    /// A client of the cluster's admin.
+    pub async fn client(&self) -> anyhow::Result<kube::Client> {
+        let kubeconfig = kube::config::Kubeconfig::read_from(&self.kubeconfig)?;
+        let config = kube::Config::from_custom_kubeconfig(
+            kubeconfig,
+            &kube::config::KubeConfigOptions::default(),
+        )
+        .await?;
+        Ok(kube::Client::try_from(config)?)
+    }
+
+    /// Runs kubectl and gives what it printed.
+    pub async fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = Command::new(&self.kubectl)
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .await
+            .with_context(|| format!("cannot run {}", self.kubectl.display()))?;
+        if !output.status.success() {
+            bail!(
+                "`kubectl {}` failed: {}",
+                arguments.join(" "),
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    async fn find_or_start() -> anyhow::Result<Self> {
+        let environment = if let Ok(environment) = environment().await {
+            environment
+        } else {
+            let status = Command::new(tool())
+                .args(["up", "--name", "test"])
+                .status()
+                .await?;
+            if !status.success() {
+                bail!("the cluster did not start");
+            }
+            environment().await?
+        };
+        let value = |name: &str| {
+            environment
+                .lines()
+                .filter_map(|line| line.split_once('='))
+                .find_map(|(key, value)| (key == name).then(|| value.to_owned()))
+        };
+        Ok(Self {
+            kubeconfig: value("KUBECONFIG").context("no KUBECONFIG")?.into(),
+            kubectl: value("CHANDLER_KUBECTL")
+                .context("no CHANDLER_KUBECTL")?
+                .into(),
+            // A cluster of one's own has a registry only if its user names one.
+            registry: value("CHANDLER_REGISTRY")
+                .or_else(|| std::env::var("CHANDLER_REGISTRY").ok()),
+            real_node: value("CHANDLER_REAL_NODE").is_none_or(|value| value == "true"),
+        })
+    }
+}
+
+/// The folder of the repository.
+pub fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn tool() -> PathBuf {
+    repository().join("deploy/local/cluster")
+}
+
+async fn environment() -> anyhow::Result<String> {
+    let output = Command::new(tool())
+        .args(["env", "--name", "test"])
+        .stderr(Stdio::null())
+        .output()
+        .await
+        .context("cannot run deploy/local/cluster")?;
+    if !output.status.success() {
+        bail!("no cluster runs");
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

@@ -1,0 +1,16 @@
+//! What the test binaries share.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "test code, although not in a test function"
+)]
+#![allow(unreachable_pub, reason = "the binaries include this module")]
+
+pub mod case;
+pub mod cluster;
+pub mod csv;
+pub mod data;
+mod dump;
