@@ -6,12 +6,16 @@
 //! - [`version`]: semantic versions, and the ranges of OLM and of users
 //! - [`api`]: the wire types, one file per kind, and their CRDs
 //! - [`oci`]: images, made without a container engine
+//! - [`bundle`]: operator bundles
+//! - [`catalog`]: catalogs of bundles
 //! - [`cli`]: the command line
 //!
 //! A module may use those above it in this list, never those below: `ARCHITECTURE.md` tells why,
 //! and `tests/it/architecture.rs` keeps it so.
 
 pub mod api;
+pub mod bundle;
+pub mod catalog;
 pub mod cli;
 pub mod oci;
 pub mod version;

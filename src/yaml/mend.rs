@@ -28,7 +28,7 @@ pub(super) fn compose_mending(chunk: &str, lines_before: usize) -> Result<Vec<No
     let mut mender = Mender::default();
     loop {
         let mut problem = match compose(&text, lines_before) {
-            Ok(documents) => { if mender.times > 0 { eprintln!("MEND {}", mender.times); } return Ok(documents) }
+            Ok(documents) => return Ok(documents),
             Err(problem) => problem,
         };
         if let Some(better) = mender.mend(&text, &problem) {

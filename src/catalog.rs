@@ -1,0 +1,3 @@
+//! Catalogs: what operators there are, in which versions, and how one leads to the next.
+
+pub mod fbc;
