@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde_yaml::granit_parser::{self, ErrorKind, Event, Parser, ScalarStyle, ScanError, Span};
 
 use super::mapping::{last_wins, merge};
+use super::mend::Flaw;
 use super::node::{Data, Entry, Node, Position};
 use super::scalar::Meaning;
 use super::tag::{Key, Kind, key_text, meaning, scalar_key};
@@ -36,14 +37,7 @@ pub(super) enum ProblemKind {
         offset: usize,
     },
     /// A line inside quotes is indented too little for YAML 1.2, though not for Go.
-    Indentation {
-        /// Where its first character is, in bytes.
-        offset: usize,
-        /// Where the node before the quoted text ends, in bytes.
-        after: usize,
-        /// An indentation that is likely to be enough.
-        enough: usize,
-    },
+    Indentation(Flaw),
 }
 
 impl Problem {
@@ -89,31 +83,21 @@ pub(super) fn compose(text: &str, lines_before: usize) -> Result<Vec<Node>, Prob
 fn scan_problem(error: &ScanError, last: &Span, lines_before: usize) -> Problem {
     let marker = error.marker();
     let at = Position::of(lines_before + marker.line(), marker.col());
-    match error.kind() {
-        ErrorKind::RecursionLimitExceeded => Problem::limit(at, too_deep()),
-        kind @ (ErrorKind::InvalidQuotedScalarIndent | ErrorKind::TabInIndentation) => {
-            match (marker.byte_offset(), last.end.byte_offset()) {
-                (Some(offset), Some(after)) => Problem {
-                    at,
-                    kind: ProblemKind::Indentation {
-                        offset,
-                        after,
-                        enough: last.start.col() + 1,
-                    },
-                    text: kind.to_string(),
-                },
-                _ => Problem::syntax(at, kind.to_string()),
-            }
+    let text = error.kind().to_string();
+    let kind = match (error.kind(), marker.byte_offset(), last.end.byte_offset()) {
+        (ErrorKind::RecursionLimitExceeded, ..) => return Problem::limit(at, too_deep()),
+        (ErrorKind::CommentNotSeparated, Some(offset), _) => ProblemKind::Comment { offset },
+        (kind, Some(offset), Some(after)) if Flaw::is_named_by(kind) => {
+            let enough = last.start.col() + 1;
+            ProblemKind::Indentation(Flaw {
+                offset,
+                after,
+                enough,
+            })
         }
-        kind => match (kind, marker.byte_offset()) {
-            (ErrorKind::CommentNotSeparated, Some(offset)) => Problem {
-                at,
-                kind: ProblemKind::Comment { offset },
-                text: kind.to_string(),
-            },
-            _ => Problem::syntax(at, kind.to_string()),
-        },
-    }
+        _ => ProblemKind::Syntax,
+    };
+    Problem { at, kind, text }
 }
 
 fn too_deep() -> String {

@@ -5,21 +5,24 @@
 //! is not indented deeper than the key"# and this comment lacks a blank
 //! ```
 //!
-//! Published bundles contain such quoted text. How far a line inside quotes is indented has no part
-//! in the value, so we indent the lines and read again. Only what the parser complained of is
-//! touched: the quoted text it names, from the line it names to its end.
+//! Published bundles contain such quoted text, up to two hundred times in one file. How far a line
+//! inside quotes is indented has no part in the value, so we indent the lines and read again. Only
+//! what the parser complains of is touched: the quoted text it names, from the line it names to its
+//! end.
 
 use std::borrow::Cow;
+
+use serde_yaml::granit_parser::{ErrorKind, Scanner, StrInput};
 
 use super::compose::{Problem, ProblemKind, compose};
 use super::node::Node;
 
-/// How often a chunk is mended, and how many bytes we are willing to read again for it. Each time
-/// costs another reading of the chunk; published bundles need it a dozen times at the most.
-const MAX_TIMES: usize = 1_000;
+/// How often a chunk is mended, and how many bytes we are willing to read again for it. Once is
+/// enough for all quoted text in it, as a rule; comments take a time each.
+const MAX_TIMES: usize = 200;
 const MAX_BYTES: usize = 1 << 28;
 
-/// How much deeper than the last node we try to indent a line.
+/// How much deeper than the node before we try to indent a line.
 const MAX_DEEPER: usize = 1_000;
 
 /// Composes the documents of a chunk, mending it where needed.
@@ -35,10 +38,31 @@ pub(super) fn compose_mending(chunk: &str, lines_before: usize) -> Result<Vec<No
             text = Cow::Owned(better);
             continue;
         }
-        if matches!(problem.kind, ProblemKind::Indentation { .. }) {
+        if matches!(problem.kind, ProblemKind::Indentation(_)) {
             "a line inside quotes; are the quotes before it closed?".clone_into(&mut problem.text);
         }
         return Err(problem);
+    }
+}
+
+/// A line inside quotes that is not indented enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flaw {
+    /// Where its first character is, in bytes.
+    pub(super) offset: usize,
+    /// Where what stands before the quoted text ends, in bytes.
+    pub(super) after: usize,
+    /// An indentation that is likely to be enough.
+    pub(super) enough: usize,
+}
+
+impl Flaw {
+    /// Whether the parser's complaint is about such a line.
+    pub(super) fn is_named_by(kind: &ErrorKind) -> bool {
+        matches!(
+            kind,
+            ErrorKind::InvalidQuotedScalarIndent | ErrorKind::TabInIndentation
+        )
     }
 }
 
@@ -58,11 +82,7 @@ impl Mender {
                 let (before, comment) = text.split_at_checked(offset)?;
                 format!("{before} {comment}")
             }
-            ProblemKind::Indentation {
-                offset,
-                after,
-                enough,
-            } => {
+            ProblemKind::Indentation(flaw) => {
                 // The same line again: it was not enough.
                 let again = self.last_line == problem.at.line;
                 self.deeper = if again { self.deeper * 2 + 8 } else { 0 };
@@ -70,7 +90,7 @@ impl Mender {
                 if self.deeper > MAX_DEEPER {
                     return None;
                 }
-                indent(text, offset, after, enough.saturating_add(self.deeper))?
+                indent_all(text, flaw, self.deeper)?
             }
             ProblemKind::Syntax | ProblemKind::Limit => return None,
         };
@@ -80,22 +100,59 @@ impl Mender {
     }
 }
 
-/// Indents the line at `offset` and those that follow it inside the same quotes.
-fn indent(text: &str, offset: usize, after: usize, by: usize) -> Option<String> {
-    let line_start = text
-        .get(..offset)?
-        .rfind('\n')
-        .map_or(0, |newline| newline + 1);
-    let end = closing_quote(text.as_bytes(), after, offset)?;
-    let blanks = " ".repeat(by);
-    let mut mended = String::with_capacity(text.len() + by * 8);
-    mended.push_str(text.get(..line_start)?);
-    for line in text.get(line_start..end)?.split_inclusive('\n') {
-        mended.push_str(&blanks);
-        mended.push_str(line);
+/// Mends a flaw and all that follow it. None if the first cannot be mended.
+fn indent_all(text: &str, first: Flaw, deeper: usize) -> Option<String> {
+    let mut mended = String::with_capacity(text.len() + text.len() / 8);
+    let mut copied = 0;
+    let mut next = Some(first);
+    while let Some(flaw) = next {
+        let Some(end) = closing_quote(text.as_bytes(), flaw.after, flaw.offset) else {
+            break;
+        };
+        let line_start = text
+            .get(..flaw.offset)?
+            .rfind('\n')
+            .map_or(0, |newline| newline + 1);
+        mended.push_str(text.get(copied..line_start)?);
+        let blanks = " ".repeat(flaw.enough.saturating_add(deeper));
+        for line in text.get(line_start..end)?.split_inclusive('\n') {
+            mended.push_str(&blanks);
+            mended.push_str(line);
+        }
+        copied = end;
+        let rest_of_line = text.get(end..)?.find('\n');
+        next = rest_of_line.and_then(|newline| next_flaw(text, end + newline + 1));
     }
-    mended.push_str(text.get(end..)?);
-    Some(mended)
+    mended.push_str(text.get(copied..)?);
+    (copied > 0).then_some(mended)
+}
+
+/// The next flaw from the beginning of a line on, which is not inside quotes. To begin in the middle
+/// of a document costs the scanner nothing that matters here: how deep a line is indented does not
+/// depend on what is around it.
+fn next_flaw(text: &str, line_start: usize) -> Option<Flaw> {
+    let rest = text.get(line_start..)?;
+    let mut after = line_start;
+    let mut enough = 1;
+    for token in Scanner::new(StrInput::new(rest)) {
+        match token {
+            Ok(token) => {
+                let span = token.span();
+                after = line_start + span.end.byte_offset()?;
+                enough = span.start.col() + 1;
+            }
+            Err(error) if Flaw::is_named_by(error.kind()) => {
+                let offset = line_start + error.marker().byte_offset()?;
+                return Some(Flaw {
+                    offset,
+                    after,
+                    enough,
+                });
+            }
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 /// Where the quoted text that contains `inside` ends. It is one of the first things that follow

@@ -74,6 +74,13 @@ fn what_json_cannot_hold_is_not_written() {
     );
 }
 
+/// Whole floats come back as integers.
+fn any_float() -> impl Strategy<Value = f64> {
+    any::<f64>().prop_filter("whole or infinite", |float| {
+        float.fract() != 0.0 && float.is_finite()
+    })
+}
+
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
@@ -82,17 +89,13 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-fn value() -> impl Strategy<Value = Value> {
+fn value(floats: impl Strategy<Value = f64> + 'static) -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::Bool),
         any::<i64>().prop_map(|int| Value::Number(int.into())),
         any::<u64>().prop_map(|int| Value::Number(int.into())),
-        // Whole floats come back as integers.
-        any::<f64>()
-            .prop_filter("whole or infinite", |float| float.fract() != 0.0
-                && float.is_finite())
-            .prop_map(|float| Number::from_f64(float).map_or(Value::Null, Value::Number)),
+        floats.prop_map(|float| Number::from_f64(float).map_or(Value::Null, Value::Number)),
         text().prop_map(Value::String),
     ];
     leaf.prop_recursive(4, 32, 5, |inner| {
@@ -106,16 +109,16 @@ fn value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_value_is_read_back_as_it_was_written(value in value()) {
+    fn any_value_is_read_back_as_it_was_written(value in value(any_float())) {
         let yaml = to_string(&value).unwrap();
         prop_assert_eq!(from_str::<Value>("written", &yaml).unwrap(), value, "{}", yaml);
     }
 
     #[test]
-    fn json_is_read_as_json(value in value()) {
-        let json = serde_json::to_string_pretty(&json!({ "value": value })).unwrap();
-        // Not the value itself: `serde_json` may miss the last digit of a float.
-        let expected: Value = serde_json::from_str(&json).unwrap();
-        prop_assert_eq!(from_str::<Value>("json", &json).unwrap(), expected, "{}", json);
+    fn json_is_read_as_json(value in value(Just(0.5))) {
+        // `serde_json` may miss the last digit of other floats.
+        let value = json!({ "value": value });
+        let json = serde_json::to_string_pretty(&value).unwrap();
+        prop_assert_eq!(from_str::<Value>("json", &json).unwrap(), value, "{}", json);
     }
 }
