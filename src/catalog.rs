@@ -1,3 +1,5 @@
 //! Catalogs: what operators there are, in which versions, and how one leads to the next.
 
 pub mod fbc;
+pub mod index;
+pub mod search;

@@ -1,0 +1,461 @@
+//! From the blobs of one package to its record and card.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::record::{
+    BundleRecord, ChannelRecord, EntryRecord, InstallModes, PackageRecord, Span, Summary,
+};
+use super::spool::Kind;
+use crate::api::gvk::GroupVersionKind;
+use crate::bundle::property;
+use crate::catalog::fbc;
+use crate::version::Version;
+
+/// A package that is ready to be written.
+pub(super) struct Built {
+    pub(super) summary: Summary,
+    pub(super) record: PackageRecord,
+    /// The blobs behind the record: of the package, of the bundles in the record's order, others.
+    pub(super) package_blob: Vec<u8>,
+    pub(super) bundle_blobs: Vec<Vec<u8>>,
+    pub(super) other_blobs: Vec<Vec<u8>>,
+}
+
+/// Reads the blobs of a package. The error says what is wrong with them.
+pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, String> {
+    let mut parts = Parts::default();
+    for (kind, blob) in blobs {
+        parts.add(kind, blob)?;
+    }
+    let (package, package_blob) = parts
+        .package
+        .take()
+        .ok_or_else(|| format!("there is no blob `olm.package` named `{name}`"))?;
+    let deprecated = Deprecated::new(&parts.deprecations);
+    parts.bundles.sort_by(|(a, ..), (b, ..)| a.order(b));
+    let positions: BTreeMap<&str, usize> = parts
+        .bundles
+        .iter()
+        .enumerate()
+        .map(|(at, (bundle, ..))| (bundle.name.as_str(), at))
+        .collect();
+    let mut channels = parts
+        .channels
+        .iter()
+        .map(|channel| channel_record(channel, &positions, &deprecated))
+        .collect::<Result<Vec<_>, String>>()?;
+    channels.sort_by(|a, b| a.name.cmp(&b.name));
+    let head = head(&parts.bundles, &channels, &package.default_channel);
+    let summary = summary(&package, &parts.bundles, &channels, head, &deprecated);
+    let mut bundles = Vec::with_capacity(parts.bundles.len());
+    let mut bundle_blobs = Vec::with_capacity(parts.bundles.len());
+    for (bundle, blob) in parts.bundles {
+        let deprecation = deprecated.of("olm.bundle", &bundle.name);
+        bundles.push(bundle.record(deprecation));
+        bundle_blobs.push(blob);
+    }
+    let record = PackageRecord {
+        name: package.name,
+        default_channel: package.default_channel,
+        deprecation: deprecated.of("olm.package", ""),
+        channels,
+        bundles,
+        package_blob: Span::default(),
+        other_blobs: Vec::new(),
+    };
+    Ok(Built {
+        summary,
+        record,
+        package_blob,
+        bundle_blobs,
+        other_blobs: parts.others,
+    })
+}
+
+#[derive(Default)]
+struct Parts {
+    package: Option<(fbc::Package, Vec<u8>)>,
+    channels: Vec<fbc::Channel>,
+    bundles: Vec<(Brief, Vec<u8>)>,
+    deprecations: Vec<fbc::Deprecations>,
+    others: Vec<Vec<u8>>,
+}
+
+impl Parts {
+    fn add(&mut self, kind: Kind, blob: Vec<u8>) -> Result<(), String> {
+        let unreadable = |schema: &str, error: serde_json::Error| {
+            format!("a blob `{schema}` cannot be read: {error}")
+        };
+        match kind {
+            Kind::Package => {
+                let package =
+                    serde_json::from_slice(&blob).map_err(|e| unreadable("olm.package", e))?;
+                if self.package.replace((package, blob)).is_some() {
+                    return Err("there are two blobs `olm.package` of this name".to_owned());
+                }
+            }
+            Kind::Bundle => {
+                let brief = Brief::read(&blob).map_err(|e| unreadable("olm.bundle", e))?;
+                self.bundles.push((brief, blob));
+            }
+            Kind::Channel => {
+                self.channels
+                    .push(serde_json::from_slice(&blob).map_err(|e| unreadable("olm.channel", e))?);
+                self.others.push(blob);
+            }
+            Kind::Deprecations => {
+                self.deprecations.push(
+                    serde_json::from_slice(&blob).map_err(|e| unreadable("olm.deprecations", e))?,
+                );
+                self.others.push(blob);
+            }
+            Kind::Other => self.others.push(blob),
+        }
+        Ok(())
+    }
+}
+
+/// What the index needs of a bundle, without its large properties.
+struct Brief {
+    name: String,
+    image: String,
+    version: String,
+    number: Option<Version>,
+    provides: Vec<GroupVersionKind>,
+    properties: Vec<(String, String)>,
+    csv: CsvBrief,
+}
+
+#[derive(Deserialize)]
+struct RawBundle<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    image: Cow<'a, str>,
+    #[serde(borrow, default)]
+    properties: Vec<RawProperty<'a>>,
+}
+
+#[derive(Deserialize)]
+struct RawProperty<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    value: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PackageProperty {
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct BundleObject {
+    data: String,
+}
+
+impl Brief {
+    fn read(blob: &[u8]) -> Result<Self, serde_json::Error> {
+        let raw: RawBundle<'_> = serde_json::from_slice(blob)?;
+        let mut brief = Self {
+            name: raw.name.into_owned(),
+            image: raw.image.into_owned(),
+            version: String::new(),
+            number: None,
+            provides: Vec::new(),
+            properties: Vec::new(),
+            csv: CsvBrief::default(),
+        };
+        for raw in raw.properties {
+            let value = raw.value.get();
+            match raw.kind.as_ref() {
+                property::CSV_METADATA => brief.csv = serde_json::from_str(value)?,
+                property::BUNDLE_OBJECT => {
+                    if let Some(csv) = csv_of_object(value)? {
+                        brief.csv = csv;
+                    }
+                }
+                kind => {
+                    if kind == property::PACKAGE {
+                        brief.version = serde_json::from_str::<PackageProperty>(value)?.version;
+                        brief.number = Version::parse_tolerant(&brief.version).ok();
+                    } else if kind == property::GVK {
+                        brief.provides.push(serde_json::from_str(value)?);
+                    }
+                    brief
+                        .properties
+                        .push((raw.kind.into_owned(), value.to_owned()));
+                }
+            }
+        }
+        Ok(brief)
+    }
+
+    fn order(&self, other: &Self) -> std::cmp::Ordering {
+        self.number
+            .cmp(&other.number)
+            .then_with(|| self.name.cmp(&other.name))
+    }
+
+    fn record(self, deprecation: Option<String>) -> BundleRecord {
+        BundleRecord {
+            name: self.name,
+            version: self.version,
+            image: self.image,
+            provides: self.provides,
+            min_kube_version: self.csv.min_kube_version,
+            install_modes: install_modes(&self.csv.install_modes),
+            deprecation,
+            properties: self.properties,
+            blob: Span::default(),
+        }
+    }
+}
+
+/// What cards and the resolver need of a `ClusterServiceVersion`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct CsvBrief {
+    #[serde(deserialize_with = "null_is_default")]
+    annotations: BTreeMap<String, serde_json::Value>,
+    #[serde(deserialize_with = "null_is_default")]
+    display_name: String,
+    #[serde(deserialize_with = "null_is_default")]
+    description: String,
+    #[serde(deserialize_with = "null_is_default")]
+    keywords: Vec<String>,
+    #[serde(deserialize_with = "null_is_default")]
+    install_modes: Vec<RawInstallMode>,
+    #[serde(deserialize_with = "null_is_default")]
+    min_kube_version: String,
+    #[serde(deserialize_with = "null_is_default")]
+    provider: Provider,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawInstallMode {
+    r#type: String,
+    supported: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Provider {
+    #[serde(deserialize_with = "null_is_default")]
+    name: String,
+}
+
+fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// The `ClusterServiceVersion` in a property of the older form, if that is what it holds.
+fn csv_of_object(value: &str) -> Result<Option<CsvBrief>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Object {
+        #[serde(default)]
+        kind: String,
+        #[serde(default)]
+        metadata: Metadata,
+        #[serde(default)]
+        spec: CsvBrief,
+    }
+    #[derive(Default, Deserialize)]
+    struct Metadata {
+        #[serde(default, deserialize_with = "null_is_default")]
+        annotations: BTreeMap<String, serde_json::Value>,
+    }
+    #[derive(Deserialize)]
+    struct Kind {
+        #[serde(default)]
+        kind: String,
+    }
+    let object: BundleObject = serde_json::from_str(value)?;
+    let Ok(manifest) = STANDARD.decode(object.data) else {
+        return Ok(None);
+    };
+    // Only looked at: a manifest that is no JSON, or of another kind, is none of our business here.
+    match serde_json::from_slice::<Kind>(&manifest) {
+        Ok(Kind { kind }) if kind == "ClusterServiceVersion" => {}
+        _ => return Ok(None),
+    }
+    let object: Object = serde_json::from_slice(&manifest)?;
+    debug_assert_eq!(object.kind, "ClusterServiceVersion");
+    Ok(Some(CsvBrief {
+        annotations: object.metadata.annotations,
+        ..object.spec
+    }))
+}
+
+fn install_modes(raw: &[RawInstallMode]) -> InstallModes {
+    let supports = |name: &str| raw.iter().any(|mode| mode.r#type == name && mode.supported);
+    InstallModes {
+        own_namespace: supports("OwnNamespace"),
+        single_namespace: supports("SingleNamespace"),
+        multi_namespace: supports("MultiNamespace"),
+        all_namespaces: supports("AllNamespaces"),
+    }
+}
+
+/// What should no longer be used, by schema and name.
+struct Deprecated<'a>(BTreeMap<(&'a str, &'a str), &'a str>);
+
+impl<'a> Deprecated<'a> {
+    fn new(blobs: &'a [fbc::Deprecations]) -> Self {
+        let entries = blobs.iter().flat_map(|blob| &blob.entries);
+        Self(
+            entries
+                .map(|entry| {
+                    let reference = &entry.reference;
+                    (
+                        (reference.schema.as_str(), reference.name.as_str()),
+                        entry.message.as_str(),
+                    )
+                })
+                .collect(),
+        )
+    }
+
+    fn of(&self, schema: &str, name: &str) -> Option<String> {
+        self.0
+            .get(&(schema, name))
+            .map(|message| (*message).to_owned())
+    }
+}
+
+fn channel_record(
+    channel: &fbc::Channel,
+    positions: &BTreeMap<&str, usize>,
+    deprecated: &Deprecated<'_>,
+) -> Result<ChannelRecord, String> {
+    let entries = channel.entries.iter().map(|entry| {
+        let position = positions
+            .get(entry.name.as_str())
+            .and_then(|at| u32::try_from(*at).ok());
+        Ok(EntryRecord {
+            bundle: position.ok_or_else(|| {
+                format!(
+                    "channel `{}` names the bundle `{}`, which is not there",
+                    channel.name, entry.name
+                )
+            })?,
+            replaces: entry.replaces.clone(),
+            skips: entry.skips.clone(),
+            skip_range: entry.skip_range.clone(),
+        })
+    });
+    Ok(ChannelRecord {
+        name: channel.name.clone(),
+        deprecation: deprecated.of("olm.channel", &channel.name),
+        entries: entries.collect::<Result<_, String>>()?,
+    })
+}
+
+/// The bundle of the default channel that no other replaces or skips; the newest if there are more.
+fn head<'a>(
+    bundles: &'a [(Brief, Vec<u8>)],
+    channels: &[ChannelRecord],
+    default_channel: &str,
+) -> Option<&'a Brief> {
+    let channel = channels
+        .iter()
+        .find(|channel| channel.name == default_channel)?;
+    let left: BTreeSet<&str> = channel
+        .entries
+        .iter()
+        .flat_map(|entry| entry.skips.iter().chain([&entry.replaces]))
+        .map(String::as_str)
+        .collect();
+    let members = channel
+        .entries
+        .iter()
+        .filter_map(|entry| bundles.get(entry.bundle as usize));
+    members
+        .map(|(brief, _)| brief)
+        .filter(|brief| !left.contains(brief.name.as_str()))
+        .max_by(|a, b| a.order(b))
+}
+
+fn summary(
+    package: &fbc::Package,
+    bundles: &[(Brief, Vec<u8>)],
+    channels: &[ChannelRecord],
+    head: Option<&Brief>,
+    deprecated: &Deprecated<'_>,
+) -> Summary {
+    let nothing = CsvBrief::default();
+    let csv = head.map_or(&nothing, |head| &head.csv);
+    let annotation = |name: &str| {
+        csv.annotations
+            .get(name)
+            .and_then(|value| value.as_str())
+            .unwrap_or_default()
+    };
+    let display_name = if csv.display_name.is_empty() {
+        &package.name
+    } else {
+        &csv.display_name
+    };
+    let description = [
+        annotation("description"),
+        &csv.description,
+        &package.description,
+    ]
+    .into_iter()
+    .find(|text| !text.trim().is_empty())
+    .unwrap_or_default();
+    Summary {
+        name: package.name.clone(),
+        display_name: display_name.clone(),
+        provider: csv.provider.name.clone(),
+        description: shortened(description),
+        keywords: csv.keywords.clone(),
+        categories: annotation("categories")
+            .split(',')
+            .map(str::trim)
+            .filter(|category| !category.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        capability_level: annotation("capabilities").trim().to_owned(),
+        default_channel: package.default_channel.clone(),
+        channels: channels
+            .iter()
+            .map(|channel| channel.name.clone())
+            .collect(),
+        head: head.map(|head| head.name.clone()).unwrap_or_default(),
+        version: head.map(|head| head.version.clone()).unwrap_or_default(),
+        created_at: annotation("createdAt").to_owned(),
+        install_modes: install_modes(&csv.install_modes),
+        deprecation: deprecated.of("olm.package", ""),
+        bundles: u32::try_from(bundles.len()).unwrap_or(u32::MAX),
+        has_icon: package
+            .icon
+            .as_ref()
+            .is_some_and(|icon| !icon.base64data.is_empty()),
+        record: Span::default(),
+    }
+}
+
+/// The first paragraph, at most this long: a card has no room for more.
+const DESCRIPTION: usize = 300;
+
+fn shortened(text: &str) -> String {
+    let paragraph = text.trim().split("\n\n").next().unwrap_or_default();
+    let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(DESCRIPTION) {
+        Some((end, _)) => format!("{}…", words[..end].trim_end()),
+        None => words,
+    }
+}

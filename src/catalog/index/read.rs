@@ -1,0 +1,134 @@
+//! Reading an index.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Error;
+use super::build::{Footer, Problem};
+use super::file::FileReader;
+use super::record::{BundleRecord, PackageRecord, Span, Summary, plain};
+use crate::api::gvk::GroupVersionKind;
+use crate::catalog::search::{Hit, SearchIndex};
+
+/// The largest blob that is unpacked: a damaged length must not take all memory.
+const LARGEST_BLOB: usize = 256 << 20;
+
+/// A catalog that can be asked.
+#[derive(Debug)]
+pub struct Index {
+    file: FileReader,
+    footer: Footer,
+    summaries: Vec<Summary>,
+    providers: Vec<(plain::Tuple, Vec<u32>)>,
+    search: SearchIndex,
+}
+
+impl Index {
+    /// Opens a file that [`Builder::finish`](super::Builder::finish) wrote.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let (file, footer) = FileReader::open::<Footer>(path)?;
+        Ok(Self {
+            summaries: file.read_value(footer.summaries)?,
+            providers: file.read_value(footer.providers)?,
+            search: file.read_value(footer.search)?,
+            file,
+            footer,
+        })
+    }
+
+    /// The cards of all packages, by name.
+    pub fn packages(&self) -> &[Summary] {
+        &self.summaries
+    }
+
+    /// The card of a package.
+    pub fn summary(&self, name: &str) -> Option<&Summary> {
+        let at = self
+            .summaries
+            .binary_search_by(|summary| summary.name.as_str().cmp(name))
+            .ok()?;
+        self.summaries.get(at)
+    }
+
+    /// All of a package but its large blobs.
+    pub fn package(&self, name: &str) -> Result<Option<PackageRecord>, Error> {
+        self.summary(name)
+            .map(|summary| self.file.read_value(summary.record))
+            .transpose()
+    }
+
+    /// The cards of the packages that have a bundle which provides an API.
+    pub fn providers(&self, api: &GroupVersionKind) -> impl Iterator<Item = &Summary> {
+        let at = self
+            .providers
+            .binary_search_by(|(provided, _)| provided.cmp(&plain::tuple(api)))
+            .ok();
+        let packages = at
+            .and_then(|at| self.providers.get(at))
+            .map_or(&[][..], |(_, packages)| packages);
+        packages
+            .iter()
+            .filter_map(|at| self.summaries.get(*at as usize))
+    }
+
+    /// The packages that fit a few words best, the best first.
+    pub fn search(&self, words: &str) -> Vec<(&Summary, Hit)> {
+        let found = self.search.find(words).into_iter();
+        found
+            .filter_map(|hit| Some((self.summaries.get(hit.document as usize)?, hit)))
+            .collect()
+    }
+
+    /// What is not served, and why.
+    pub fn problems(&self) -> Result<Vec<Problem>, Error> {
+        self.file.read_value(self.footer.problems)
+    }
+
+    /// The blob `olm.package` of a package.
+    pub fn package_blob(&self, record: &PackageRecord) -> Result<Value, Error> {
+        self.blob(record.package_blob)
+    }
+
+    /// The blob `olm.bundle` of a bundle, with everything its author wrote.
+    pub fn bundle_blob(&self, bundle: &BundleRecord) -> Result<Value, Error> {
+        self.blob(bundle.blob)
+    }
+
+    /// Every blob of a package: itself, then channels and the like, then its bundles.
+    pub fn blobs(&self, record: &PackageRecord) -> impl Iterator<Item = Result<Value, Error>> {
+        let bundles = record.bundles.iter().map(|bundle| bundle.blob);
+        let others = record.other_blobs.iter().copied();
+        [record.package_blob]
+            .into_iter()
+            .chain(others)
+            .chain(bundles)
+            .map(|span| self.blob(span))
+    }
+
+    /// The blobs of unknown schemas that belong to no package.
+    pub fn loose_blobs(&self) -> impl Iterator<Item = Result<Value, Error>> {
+        self.footer.loose_blobs.iter().map(|span| self.blob(*span))
+    }
+
+    fn blob(&self, span: Span) -> Result<Value, Error> {
+        let bytes = self.file.read(span)?;
+        let damaged =
+            |error: &dyn std::fmt::Display| self.file.corrupt(&format!("a blob: {error}"));
+        if bytes.first() == Some(&b'{') {
+            return serde_json::from_slice(&bytes).map_err(|error| damaged(&error));
+        }
+        let json = zstd::bulk::decompress(&bytes, LARGEST_BLOB.min(size_of_frame(&bytes)))
+            .map_err(|error| damaged(&error))?;
+        serde_json::from_slice(&json).map_err(|error| damaged(&error))
+    }
+}
+
+/// The size that a zstd frame says it unpacks to.
+fn size_of_frame(bytes: &[u8]) -> usize {
+    let size = zstd::zstd_safe::get_frame_content_size(bytes)
+        .ok()
+        .flatten();
+    size.and_then(|size| usize::try_from(size).ok())
+        .unwrap_or(LARGEST_BLOB)
+}

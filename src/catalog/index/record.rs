@@ -1,0 +1,183 @@
+//! What the index holds of a package.
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::gvk::GroupVersionKind;
+
+/// Where a piece of the file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Span {
+    /// Where it begins.
+    pub offset: u64,
+    /// How long it is.
+    pub length: u32,
+}
+
+/// The card of a package: what lists, filters and search results show. Kept in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// The package.
+    pub name: String,
+    /// Its name for people.
+    pub display_name: String,
+    /// Who makes it.
+    pub provider: String,
+    /// One or two sentences.
+    pub description: String,
+    /// Words to find it by.
+    pub keywords: Vec<String>,
+    /// Where it belongs, for example `Database`.
+    pub categories: Vec<String>,
+    /// What it can do, from `Basic Install` to `Auto Pilot`; may be empty.
+    pub capability_level: String,
+    /// The channel a Subscription without one follows.
+    pub default_channel: String,
+    /// All its channels.
+    pub channels: Vec<String>,
+    /// The bundle at the head of the default channel.
+    pub head: String,
+    /// That bundle's version.
+    pub version: String,
+    /// When that bundle was made, as its author says.
+    pub created_at: String,
+    /// Where it can be installed.
+    pub install_modes: InstallModes,
+    /// Why the package should no longer be used, if that is so.
+    pub deprecation: Option<String>,
+    /// How many bundles it has.
+    pub bundles: u32,
+    /// Whether there is a picture.
+    pub has_icon: bool,
+    /// Where the [`PackageRecord`] is.
+    pub(super) record: Span,
+}
+
+/// The four ways of choosing namespaces, and which of them a bundle supports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "there are four, and each is on or off"
+)]
+pub struct InstallModes {
+    /// The operator's own namespace.
+    pub own_namespace: bool,
+    /// One other namespace.
+    pub single_namespace: bool,
+    /// Several namespaces.
+    pub multi_namespace: bool,
+    /// The whole cluster.
+    pub all_namespaces: bool,
+}
+
+/// A package with all its channels and bundles: what the resolver and the package page need.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PackageRecord {
+    /// Its name.
+    pub name: String,
+    /// The channel a Subscription without one follows.
+    pub default_channel: String,
+    /// Why it should no longer be used, if that is so.
+    pub deprecation: Option<String>,
+    /// Its channels, by name.
+    pub channels: Vec<ChannelRecord>,
+    /// Its bundles, by version and then name.
+    pub bundles: Vec<BundleRecord>,
+    /// The blob `olm.package`.
+    pub(super) package_blob: Span,
+    /// All other blobs that are not bundles: channels, deprecations, unknown schemas.
+    pub(super) other_blobs: Vec<Span>,
+}
+
+impl PackageRecord {
+    /// A channel by its name.
+    pub fn channel(&self, name: &str) -> Option<&ChannelRecord> {
+        self.channels.iter().find(|channel| channel.name == name)
+    }
+
+    /// A bundle by its name.
+    pub fn bundle(&self, name: &str) -> Option<&BundleRecord> {
+        self.bundles.iter().find(|bundle| bundle.name == name)
+    }
+}
+
+/// A channel of a package.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ChannelRecord {
+    /// Its name.
+    pub name: String,
+    /// Why it should no longer be used, if that is so.
+    pub deprecation: Option<String>,
+    /// Its bundles, and from where each is reached.
+    pub entries: Vec<EntryRecord>,
+}
+
+/// A bundle in a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EntryRecord {
+    /// Which of the package's bundles: its position in [`PackageRecord::bundles`].
+    pub bundle: u32,
+    /// The bundle it follows; may be outside of the channel, or empty.
+    pub replaces: String,
+    /// Bundles it makes superfluous.
+    pub skips: Vec<String>,
+    /// Versions from which it is reached directly; may be empty.
+    pub skip_range: String,
+}
+
+/// A bundle of a package.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BundleRecord {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Where its manifests are.
+    pub image: String,
+    /// The APIs it provides.
+    #[serde(with = "plain")]
+    pub provides: Vec<GroupVersionKind>,
+    /// The oldest Kubernetes it runs on; may be empty.
+    pub min_kube_version: String,
+    /// Where it can be installed.
+    pub install_modes: InstallModes,
+    /// Why it should no longer be used, if that is so.
+    pub deprecation: Option<String>,
+    /// Its properties but for those that are large, each with its value as JSON.
+    pub properties: Vec<(String, String)>,
+    /// The blob `olm.bundle`.
+    pub(super) blob: Span,
+}
+
+/// APIs as tuples: [`GroupVersionKind`] reads JSON leniently, which a binary form cannot follow.
+pub(super) mod plain {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::api::gvk::GroupVersionKind;
+
+    /// Group, version, kind.
+    pub(in crate::catalog::index) type Tuple = (String, String, String);
+
+    pub(in crate::catalog::index) fn tuple(api: &GroupVersionKind) -> Tuple {
+        (api.group.clone(), api.version.clone(), api.kind.clone())
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        apis: &[GroupVersionKind],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        apis.iter()
+            .map(tuple)
+            .collect::<Vec<_>>()
+            .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<GroupVersionKind>, D::Error> {
+        let tuples = Vec::<Tuple>::deserialize(deserializer)?;
+        Ok(tuples
+            .into_iter()
+            .map(|(g, v, k)| GroupVersionKind::new(g, v, k))
+            .collect())
+    }
+}
