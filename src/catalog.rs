@@ -3,3 +3,4 @@
 pub mod fbc;
 pub mod index;
 pub mod search;
+pub mod source;

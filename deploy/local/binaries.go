@@ -18,6 +18,7 @@ type module struct {
 	packages []string          // each becomes a binary named after its last element
 	renamed  map[string]string // binary → package, where that name would be wrong
 	ldflags  string
+	tags     string
 }
 
 const kubernetesVersion = "v1.35.8"
@@ -42,9 +43,42 @@ var modules = []module{
 	{folder: ".", label: "pause", renamed: map[string]string{"pause": "./pause"}, ldflags: "-s -w"},
 }
 
-// ensureBinaries builds what is missing and gives the folder that holds all of it. That folder is
+// tools are built only when somebody asks for them.
+var tools = map[string]module{
+	"opm": {
+		folder:   "build/opm",
+		label:    "opm",
+		packages: []string{"github.com/operator-framework/operator-registry/cmd/opm"},
+		ldflags:  "-s -w",
+		// Without these it needs C libraries for signatures and sqlite.
+		tags: "containers_image_openpgp,json1",
+	},
+}
+
+// tool builds one of the tools and prints its path.
+func (c *cluster) tool(arguments []string) error {
+	var known []string
+	for name := range tools {
+		known = append(known, name)
+	}
+	if len(arguments) != 1 || tools[arguments[0]].folder == "" {
+		return &failure{message: "name one tool", hint: "there is " + strings.Join(known, ", "), code: 2}
+	}
+	name := arguments[0]
+	folder, err := c.ensureModules([]module{tools[name]})
+	if err != nil {
+		return err
+	}
+	fmt.Println(filepath.Join(folder, name))
+	return nil
+}
+
+// ensureBinaries builds what a cluster needs, and gives the folder that holds all of it.
+func (c *cluster) ensureBinaries() (string, error) { return c.ensureModules(modules) }
+
+// ensureModules builds what is missing and gives the folder that holds all of it. That folder is
 // named after everything that goes into it, so that another version is another folder.
-func (c *cluster) ensureBinaries() (string, error) {
+func (c *cluster) ensureModules(modules []module) (string, error) {
 	key := sha256.New()
 	for _, m := range modules {
 		fmt.Fprintln(key, m)
@@ -60,7 +94,7 @@ func (c *cluster) ensureBinaries() (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
-	say("binaries", "building Kubernetes and its helpers once, into %s; the first time takes minutes", folder)
+	say("binaries", "building once, into %s; the first time takes minutes", folder)
 	for _, m := range modules {
 		if err := c.build(m, folder); err != nil {
 			return "", err
@@ -87,12 +121,12 @@ func (c *cluster) build(m module, folder string) error {
 	}
 	// All packages that keep their name go into one call, which compiles and links side by side.
 	if len(m.packages) > 0 {
-		if err := goBuild(directory, m.ldflags, folder+string(filepath.Separator), m.packages, count); err != nil {
+		if err := goBuild(directory, m, folder+string(filepath.Separator), m.packages, count); err != nil {
 			return err
 		}
 	}
 	for name, p := range m.renamed {
-		if err := goBuild(directory, m.ldflags, filepath.Join(folder, name), []string{p}, count); err != nil {
+		if err := goBuild(directory, m, filepath.Join(folder, name), []string{p}, count); err != nil {
 			return err
 		}
 	}
@@ -104,8 +138,8 @@ func (c *cluster) build(m module, folder string) error {
 	return nil
 }
 
-func goBuild(directory, ldflags, target string, packages []string, each func()) error {
-	arguments := append([]string{"build", "-v", "-mod=readonly", "-buildvcs=false", "-ldflags", ldflags, "-o", target}, packages...)
+func goBuild(directory string, m module, target string, packages []string, each func()) error {
+	arguments := append([]string{"build", "-v", "-mod=readonly", "-buildvcs=false", "-tags", m.tags, "-ldflags", m.ldflags, "-o", target}, packages...)
 	command := exec.Command("go", arguments...)
 	command.Dir = directory
 	// Static, so that the pause program runs in an image that holds nothing else.

@@ -8,6 +8,7 @@
 //	kubeconfig print the path of its kubeconfig
 //	env        print what a shell or a test needs to reach it
 //	build      only build the binaries
+//	tool       build a peer or a client that some tests use, and print where it is
 //
 // As root on Linux the cluster lives in a network namespace of its own and has one real node
 // (kubelet, containerd) beside simulated ones. Without root it has simulated nodes only.
@@ -35,6 +36,7 @@ Commands:
   kubeconfig  Print the path of the cluster's kubeconfig
   env         Print, as shell variables, what a test needs to reach the cluster
   build       Only build the binaries
+  tool NAME   Build a program that some tests and benchmarks use (opm), and print its path
 
 Options:
   --name NAME        Which cluster; several can run side by side [env: CHANDLER_CLUSTER] [default: dev]
@@ -118,6 +120,8 @@ func run(arguments []string) error {
 	case "build":
 		_, err := cluster.ensureBinaries()
 		return err
+	case "tool":
+		return cluster.tool(flags.Args())
 	}
 	fmt.Fprint(os.Stderr, usage)
 	return &failure{message: fmt.Sprintf("there is no command `%s`", command), code: 2}

@@ -1,0 +1,368 @@
+//! From the answers of a remote registry to the blobs of a file-based catalog.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::wire;
+use crate::bundle::{Property, property};
+use crate::catalog::fbc::{
+    Bundle, Channel, DeprecatedReference, Deprecation, Deprecations, Entry, Package,
+};
+
+/// What was received so far. A registry lists a bundle once for each of its channels.
+#[derive(Default)]
+pub(super) struct Collected(BTreeMap<String, Parts>);
+
+#[derive(Default)]
+struct Parts {
+    package: Package,
+    channels: BTreeMap<String, Vec<Entry>>,
+    bundles: BTreeMap<String, Bundle>,
+    deprecations: Vec<Deprecation>,
+}
+
+impl Collected {
+    pub(super) fn bundle(&mut self, bundle: wire::Bundle) {
+        let parts = self.0.entry(bundle.package.clone()).or_default();
+        parts
+            .channels
+            .entry(bundle.channel.clone())
+            .or_default()
+            .push(Entry {
+                name: bundle.name.clone(),
+                replaces: bundle.replaces.clone(),
+                skips: bundle.skips.clone(),
+                skip_range: bundle.skip_range.clone(),
+            });
+        if parts.bundles.contains_key(&bundle.name) {
+            return;
+        }
+        if let Some(deprecation) = &bundle.deprecation {
+            parts.deprecated("olm.bundle", &bundle.name, deprecation);
+        }
+        let properties = properties(&bundle);
+        parts.bundles.insert(
+            bundle.name.clone(),
+            Bundle {
+                name: bundle.name,
+                package: bundle.package,
+                image: bundle.image,
+                properties,
+                related_images: Vec::new(),
+            },
+        );
+    }
+
+    /// Adds what is known of a package as a whole, and the `ClusterServiceVersion` of its head.
+    pub(super) fn package(&mut self, package: wire::Package, head: wire::Bundle) {
+        let parts = self.0.entry(package.name.clone()).or_default();
+        if let Some(deprecation) = &package.deprecation {
+            parts.deprecated("olm.package", "", deprecation);
+        }
+        for channel in &package.channels {
+            if let Some(deprecation) = &channel.deprecation {
+                parts.deprecated("olm.channel", &channel.name, deprecation);
+            }
+        }
+        parts.package = Package {
+            name: package.name,
+            default_channel: package.default_channel,
+            ..Package::default()
+        };
+        if let Some(bundle) = parts.bundles.get_mut(&head.name) {
+            let carried = bundle
+                .properties
+                .iter()
+                .any(|p| p.kind == property::CSV_METADATA || p.kind == property::BUNDLE_OBJECT);
+            if !head.csv.is_empty() && !carried {
+                bundle.properties.push(object(&head.csv));
+            }
+        }
+    }
+
+    pub(super) fn into_blobs(self) -> Vec<Value> {
+        let mut blobs = Vec::new();
+        for (name, parts) in self.0 {
+            blobs.push(blob("olm.package", &parts.package));
+            for (channel, entries) in parts.channels {
+                let channel = Channel {
+                    package: name.clone(),
+                    name: channel,
+                    entries,
+                    properties: Vec::new(),
+                };
+                blobs.push(blob("olm.channel", &channel));
+            }
+            blobs.extend(
+                parts
+                    .bundles
+                    .values()
+                    .map(|bundle| blob("olm.bundle", bundle)),
+            );
+            if !parts.deprecations.is_empty() {
+                let deprecations = Deprecations {
+                    package: name,
+                    entries: parts.deprecations,
+                };
+                blobs.push(blob("olm.deprecations", &deprecations));
+            }
+        }
+        blobs
+    }
+}
+
+impl Parts {
+    fn deprecated(&mut self, schema: &str, name: &str, deprecation: &wire::Deprecation) {
+        self.deprecations.push(Deprecation {
+            reference: DeprecatedReference {
+                schema: schema.to_owned(),
+                name: name.to_owned(),
+            },
+            message: deprecation.message.clone(),
+        });
+    }
+}
+
+fn blob(schema: &str, value: &impl serde::Serialize) -> Value {
+    // Our own types of strings and lists: they have a JSON form.
+    let mut blob = json!({ "schema": schema });
+    if let (Value::Object(blob), Ok(Value::Object(fields))) =
+        (&mut blob, serde_json::to_value(value))
+    {
+        blob.extend(fields);
+    }
+    blob
+}
+
+/// A manifest in line.
+fn object(manifest: &str) -> Property {
+    Property {
+        kind: property::BUNDLE_OBJECT.to_owned(),
+        value: json!({ "data": STANDARD.encode(manifest) }),
+    }
+}
+
+/// The properties of a bundle. Older registries send none, but provided and required APIs instead;
+/// dependencies say with other words what properties of type `….required` say.
+fn properties(bundle: &wire::Bundle) -> Vec<Property> {
+    let mut properties: Vec<Property> = bundle
+        .properties
+        .iter()
+        .filter_map(|p| parsed(&p.kind, &p.value))
+        .collect();
+    if properties.is_empty() {
+        properties.extend(
+            bundle
+                .provided_apis
+                .iter()
+                .map(|api| gvk(property::GVK, api)),
+        );
+    }
+    let dependencies: Vec<Property> = bundle.dependencies.iter().filter_map(dependency).collect();
+    if dependencies.is_empty() && !properties.iter().any(|p| p.kind == property::GVK_REQUIRED) {
+        properties.extend(
+            bundle
+                .required_apis
+                .iter()
+                .map(|api| gvk(property::GVK_REQUIRED, api)),
+        );
+    }
+    for dependency in dependencies {
+        if !properties.contains(&dependency) {
+            properties.push(dependency);
+        }
+    }
+    if !properties.iter().any(|p| p.kind == property::PACKAGE) {
+        let value = json!({ "packageName": bundle.package, "version": bundle.version });
+        properties.insert(
+            0,
+            Property {
+                kind: property::PACKAGE.to_owned(),
+                value,
+            },
+        );
+    }
+    if bundle.image.is_empty() {
+        properties.extend(bundle.objects.iter().map(|manifest| object(manifest)));
+    }
+    properties
+}
+
+fn gvk(kind: &str, api: &wire::Api) -> Property {
+    let value = json!({ "group": api.group, "kind": api.kind, "version": api.version });
+    Property {
+        kind: kind.to_owned(),
+        value,
+    }
+}
+
+fn parsed(kind: &str, value: &str) -> Option<Property> {
+    // What is no JSON means nothing to anybody.
+    let value = serde_json::from_str(value).ok()?;
+    Some(Property {
+        kind: kind.to_owned(),
+        value,
+    })
+}
+
+fn dependency(dependency: &wire::TypedValue) -> Option<Property> {
+    let Property { kind, value } = parsed(&dependency.kind, &dependency.value)?;
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    Some(match kind.as_str() {
+        property::GVK => Property {
+            kind: property::GVK_REQUIRED.to_owned(),
+            value: json!({ "group": text("group"), "kind": text("kind"), "version": text("version") }),
+        },
+        property::PACKAGE => Property {
+            kind: property::PACKAGE_REQUIRED.to_owned(),
+            value: json!({ "packageName": text("packageName"), "versionRange": text("version") }),
+        },
+        "olm.label" => Property {
+            kind: "olm.label.required".to_owned(),
+            value,
+        },
+        _ => Property { kind, value },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Collected, wire};
+
+    fn bundle(channel: &str) -> wire::Bundle {
+        wire::Bundle {
+            name: "gopher.v1.0.0".to_owned(),
+            package: "gopher".to_owned(),
+            channel: channel.to_owned(),
+            image: "example.com/gopher:1".to_owned(),
+            version: "1.0.0".to_owned(),
+            replaces: "gopher.v0.9.0".to_owned(),
+            ..wire::Bundle::default()
+        }
+    }
+
+    fn typed(kind: &str, value: &str) -> wire::TypedValue {
+        wire::TypedValue {
+            kind: kind.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_bundle_in_two_channels_is_one_blob_and_two_entries() {
+        let mut collected = Collected::default();
+        collected.bundle(bundle("alpha"));
+        collected.bundle(bundle("stable"));
+        let package = wire::Package {
+            name: "gopher".to_owned(),
+            default_channel: "stable".to_owned(),
+            deprecation: Some(wire::Deprecation {
+                message: "use marmot".to_owned(),
+            }),
+            ..wire::Package::default()
+        };
+        collected.package(package, wire::Bundle::default());
+        let blobs = collected.into_blobs();
+        let schemas: Vec<_> = blobs
+            .iter()
+            .map(|blob| blob["schema"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            schemas,
+            [
+                "olm.package",
+                "olm.channel",
+                "olm.channel",
+                "olm.bundle",
+                "olm.deprecations"
+            ]
+        );
+        assert_eq!(
+            blobs[1]["entries"],
+            json!([{ "name": "gopher.v1.0.0", "replaces": "gopher.v0.9.0" }])
+        );
+        assert_eq!(
+            blobs[3]["properties"][0]["value"],
+            json!({ "packageName": "gopher", "version": "1.0.0" })
+        );
+        assert_eq!(blobs[4]["entries"][0]["message"], "use marmot");
+    }
+
+    #[test]
+    fn dependencies_become_the_properties_that_say_the_same_and_are_not_said_twice() {
+        let mut collected = Collected::default();
+        collected.bundle(wire::Bundle {
+            properties: vec![
+                typed(
+                    "olm.package",
+                    r#"{"packageName":"gopher","version":"1.0.0"}"#,
+                ),
+                typed(
+                    "olm.gvk.required",
+                    r#"{"group":"g","kind":"K","version":"v1"}"#,
+                ),
+                typed("broken", "{"),
+            ],
+            dependencies: vec![
+                typed("olm.gvk", r#"{"version":"v1","group":"g","kind":"K"}"#),
+                typed(
+                    "olm.package",
+                    r#"{"packageName":"etcd","version":">=1.0.0"}"#,
+                ),
+            ],
+            ..bundle("stable")
+        });
+        let blobs = collected.into_blobs();
+        let properties = blobs
+            .iter()
+            .find(|blob| blob["schema"] == "olm.bundle")
+            .unwrap()["properties"]
+            .clone();
+        assert_eq!(
+            properties,
+            json!([
+                { "type": "olm.package", "value": { "packageName": "gopher", "version": "1.0.0" } },
+                { "type": "olm.gvk.required", "value": { "group": "g", "kind": "K", "version": "v1" } },
+                { "type": "olm.package.required", "value": { "packageName": "etcd", "versionRange": ">=1.0.0" } },
+            ])
+        );
+    }
+
+    #[test]
+    fn an_old_registry_that_sends_apis_only_is_understood() {
+        let api = |kind: &str| wire::Api {
+            group: "g".to_owned(),
+            version: "v1".to_owned(),
+            kind: kind.to_owned(),
+        };
+        let mut collected = Collected::default();
+        collected.bundle(wire::Bundle {
+            provided_apis: vec![api("Mine")],
+            required_apis: vec![api("Theirs")],
+            image: String::new(),
+            objects: vec!["{}".to_owned()],
+            ..bundle("stable")
+        });
+        let blobs = collected.into_blobs();
+        let kinds: Vec<_> = blobs[2]["properties"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|p| p["type"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                "olm.package",
+                "olm.gvk",
+                "olm.gvk.required",
+                "olm.bundle.object"
+            ]
+        );
+    }
+}
