@@ -4,3 +4,4 @@ pub mod fbc;
 pub mod index;
 pub mod search;
 pub mod source;
+pub mod store;

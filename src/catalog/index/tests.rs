@@ -10,7 +10,7 @@ fn package(name: &str, default_channel: &str) -> Value {
     json!({ "schema": "olm.package", "name": name, "defaultChannel": default_channel })
 }
 
-fn channel(package: &str, name: &str, entries: Value) -> Value {
+fn channel(package: &str, name: &str, entries: &Value) -> Value {
     json!({ "schema": "olm.channel", "package": package, "name": name, "entries": entries })
 }
 
@@ -43,7 +43,7 @@ fn gopher() -> Vec<Value> {
         channel(
             "gopher",
             "stable",
-            json!([
+            &json!([
                 { "name": "gopher.v0.9.0" },
                 { "name": "gopher.v0.10.0", "replaces": "gopher.v0.9.0", "skipRange": "<0.10.0" },
             ]),
@@ -154,7 +154,11 @@ fn an_api_leads_to_the_packages_that_provide_it() {
     let folder = TempDir::new().unwrap();
     let mut blobs = gopher();
     blobs.extend([package("etcd", "alpha"), bundle("etcd", "1.0.0")]);
-    blobs.push(channel("etcd", "alpha", json!([{ "name": "etcd.v1.0.0" }])));
+    blobs.push(channel(
+        "etcd",
+        "alpha",
+        &json!([{ "name": "etcd.v1.0.0" }]),
+    ));
     let (path, _) = write(folder.path(), &blobs);
     let index = Index::open(&path).unwrap();
     let provided = |group: &str| -> Vec<String> {
@@ -179,7 +183,7 @@ fn a_broken_package_is_reported_and_the_rest_is_served() {
     blobs.push(channel(
         "dangling",
         "a",
-        json!([{ "name": "dangling.v1.0.0" }]),
+        &json!([{ "name": "dangling.v1.0.0" }]),
     ));
     let (path, problems) = write(folder.path(), &blobs);
     let index = Index::open(&path).unwrap();
@@ -203,7 +207,7 @@ fn the_same_catalog_makes_the_same_file_whatever_the_order_of_other_packages() {
     let marmot = [
         package("marmot", "a"),
         bundle("marmot", "1.0.0"),
-        channel("marmot", "a", json!([{ "name": "marmot.v1.0.0" }])),
+        channel("marmot", "a", &json!([{ "name": "marmot.v1.0.0" }])),
     ];
     let one: Vec<Value> = gopher().into_iter().chain(marmot.clone()).collect();
     let other: Vec<Value> = marmot.into_iter().chain(gopher()).collect();
@@ -260,7 +264,7 @@ fn an_older_bundle_gives_its_card_from_the_manifests_it_carries() {
     let encode = |value: &str| base64::engine::general_purpose::STANDARD.encode(value);
     let blobs = [
         package("old", "a"),
-        channel("old", "a", json!([{ "name": "old.v1.0.0" }])),
+        channel("old", "a", &json!([{ "name": "old.v1.0.0" }])),
         json!({ "schema": "olm.bundle", "package": "old", "name": "old.v1.0.0", "properties": [
             { "type": "olm.package", "value": { "packageName": "old", "version": "1.0.0" } },
             { "type": "olm.bundle.object", "value": { "data": encode("not json") } },

@@ -91,7 +91,7 @@ impl Remote {
     pub async fn blobs(&self) -> Result<Vec<Value>, Error> {
         let mut collected = Collected::default();
         self.each("ListBundles", wire::Empty {}, |bundle: wire::Bundle| {
-            collected.bundle(bundle)
+            collected.bundle(bundle);
         })
         .await?;
         let mut names = Vec::new();
@@ -111,7 +111,7 @@ impl Remote {
                 channel: package.default_channel.clone(),
             };
             let head: wire::Bundle = self.call("GetBundleForChannel", request).await?;
-            collected.package(package, head);
+            collected.package(package, &head);
         }
         Ok(collected.into_blobs())
     }

@@ -57,7 +57,7 @@ impl Collected {
     }
 
     /// Adds what is known of a package as a whole, and the `ClusterServiceVersion` of its head.
-    pub(super) fn package(&mut self, package: wire::Package, head: wire::Bundle) {
+    pub(super) fn package(&mut self, package: wire::Package, head: &wire::Bundle) {
         let parts = self.0.entry(package.name.clone()).or_default();
         if let Some(deprecation) = &package.deprecation {
             parts.deprecated("olm.package", "", deprecation);
@@ -266,7 +266,7 @@ mod tests {
             }),
             ..wire::Package::default()
         };
-        collected.package(package, wire::Bundle::default());
+        collected.package(package, &wire::Bundle::default());
         let blobs = collected.into_blobs();
         let schemas: Vec<_> = blobs
             .iter()
