@@ -1,20 +1,20 @@
 //! From files to the blobs of an image.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Component, Path};
 
-use flate2::{Compression, GzBuilder};
+use flate2::GzBuilder;
 use oci_distribution::manifest::{
-    IMAGE_CONFIG_MEDIA_TYPE, IMAGE_LAYER_GZIP_MEDIA_TYPE, OCI_IMAGE_MEDIA_TYPE, OciDescriptor,
-    OciImageManifest,
+    IMAGE_CONFIG_MEDIA_TYPE, IMAGE_LAYER_GZIP_MEDIA_TYPE, IMAGE_LAYER_MEDIA_TYPE,
+    OCI_IMAGE_INDEX_MEDIA_TYPE, OCI_IMAGE_MEDIA_TYPE, OciDescriptor, OciImageManifest,
 };
 use serde::Serialize;
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
-use super::Error;
+use super::client::RawManifest;
+use super::manifest::{Platform, architecture};
+use super::{Digest, Error};
 
 /// A file to be put into an image.
 #[derive(Debug, Clone)]
@@ -37,6 +37,21 @@ pub struct Start {
     /// Labels of the image.
     pub labels: BTreeMap<String, String>,
 }
+
+/// How the layers of an image are packed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// What every registry and engine reads.
+    #[default]
+    Gzip,
+    /// Smaller and faster, for those that are not too old.
+    Zstd,
+    /// Not at all.
+    None,
+}
+
+/// oci-client has no name for it.
+const IMAGE_LAYER_ZSTD_MEDIA_TYPE: &str = "application/vnd.oci.image.layer.v1.tar+zstd";
 
 /// Bytes with their digest and media type.
 #[derive(Debug, Clone)]
@@ -63,35 +78,45 @@ pub struct Image {
 impl Image {
     /// Packs files into an image of one layer. The same input gives the same digest: files are
     /// sorted, owned by root and dated 1970.
-    pub fn build(mut files: Vec<File>, start: &Start) -> Result<Self, Error> {
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        let tarball = archive(&files)?;
-        let diff_id = digest(&tarball);
-        let mut encoder = GzBuilder::new()
-            .mtime(0)
-            .write(Vec::new(), Compression::default());
-        encoder.write_all(&tarball)?;
-        let layer = Blob::new(IMAGE_LAYER_GZIP_MEDIA_TYPE, encoder.finish()?);
+    pub fn build(files: Vec<File>, start: &Start) -> Result<Self, Error> {
+        Self::build_layers(vec![files], start, Compression::Gzip)
+    }
+
+    /// Packs files into an image of several layers, lowest first: what changes rarely goes into a
+    /// lower one, and does not have to travel again.
+    pub fn build_layers(
+        layers: Vec<Vec<File>>,
+        start: &Start,
+        compression: Compression,
+    ) -> Result<Self, Error> {
+        let mut diff_ids = Vec::new();
+        let mut blobs = Vec::new();
+        for mut files in layers {
+            files.sort_by(|a, b| a.path.cmp(&b.path));
+            let tarball = archive(&files)?;
+            diff_ids.push(Digest::of(&tarball).to_string());
+            blobs.push(compression.pack(tarball)?);
+        }
         // Written out here, because the type that oci-client has for it orders labels at random.
         let config = json!({
             "architecture": architecture(),
             "os": "linux",
             "config": { "Entrypoint": start.entrypoint, "User": start.user, "Labels": start.labels },
-            "rootfs": { "type": "layers", "diff_ids": [diff_id] },
+            "rootfs": { "type": "layers", "diff_ids": diff_ids },
         });
         let config = Blob::json(IMAGE_CONFIG_MEDIA_TYPE, "configuration", &config)?;
         let manifest = OciImageManifest {
             schema_version: 2,
             media_type: Some(OCI_IMAGE_MEDIA_TYPE.to_owned()),
             config: config.descriptor(),
-            layers: vec![layer.descriptor()],
+            layers: blobs.iter().map(Blob::descriptor).collect(),
             ..OciImageManifest::default()
         };
         let manifest = Blob::json(OCI_IMAGE_MEDIA_TYPE, "manifest", &manifest)?;
         Ok(Self {
             manifest,
             config,
-            layers: vec![layer],
+            layers: blobs,
         })
     }
 
@@ -101,11 +126,50 @@ impl Image {
     }
 }
 
+/// Binds images for several platforms together. Each is pushed by its digest first.
+pub fn index(images: &[(Platform, &Image)]) -> Result<RawManifest, Error> {
+    let manifests: Vec<_> = images
+        .iter()
+        .map(|(platform, image)| {
+            let mut entry = json!(image.manifest.descriptor());
+            entry["platform"] = json!({ "os": platform.os, "architecture": platform.architecture });
+            entry
+        })
+        .collect();
+    let index = json!({
+        "schemaVersion": 2,
+        "mediaType": OCI_IMAGE_INDEX_MEDIA_TYPE,
+        "manifests": manifests,
+    });
+    let blob = Blob::json(OCI_IMAGE_INDEX_MEDIA_TYPE, "index", &index)?;
+    Ok(RawManifest {
+        media_type: blob.media_type.to_owned(),
+        digest: blob.digest.parse()?,
+        bytes: blob.bytes,
+    })
+}
+
+impl Compression {
+    fn pack(self, tarball: Vec<u8>) -> Result<Blob, Error> {
+        Ok(match self {
+            Self::None => Blob::new(IMAGE_LAYER_MEDIA_TYPE, tarball),
+            Self::Gzip => {
+                let mut encoder = GzBuilder::new()
+                    .mtime(0)
+                    .write(Vec::new(), flate2::Compression::default());
+                encoder.write_all(&tarball)?;
+                Blob::new(IMAGE_LAYER_GZIP_MEDIA_TYPE, encoder.finish()?)
+            }
+            Self::Zstd => Blob::new(IMAGE_LAYER_ZSTD_MEDIA_TYPE, zstd::encode_all(&*tarball, 0)?),
+        })
+    }
+}
+
 impl Blob {
     fn new(media_type: &'static str, bytes: Vec<u8>) -> Self {
         Self {
             media_type,
-            digest: digest(&bytes),
+            digest: Digest::of(&bytes).to_string(),
             bytes,
         }
     }
@@ -149,24 +213,6 @@ fn archive(files: &[File]) -> Result<Vec<u8>, Error> {
         archive.append_data(&mut header, path, file.content.as_slice())?;
     }
     Ok(archive.into_inner()?)
-}
-
-fn digest(bytes: &[u8]) -> String {
-    let mut text = String::from("sha256:");
-    for byte in Sha256::digest(bytes) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
-/// The architecture in the words of OCI, which are Go's.
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "aarch64" => "arm64",
-        "x86_64" => "amd64",
-        other => other,
-    }
 }
 
 #[cfg(test)]

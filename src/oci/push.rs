@@ -1,12 +1,9 @@
-//! From memory to a registry.
-
-use http::HeaderValue;
-use oci_distribution::client::{ClientConfig, ClientProtocol};
-use oci_distribution::secrets::RegistryAuth;
-use oci_distribution::{Client, Reference, RegistryOperation};
+//! From memory to a registry, in one call.
 
 use super::Error;
+use super::client::{Registry, Settings};
 use super::image::Image;
+use super::reference::ImageReference;
 
 /// Whether a registry is spoken to without TLS. Never guessed from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,43 +14,14 @@ pub enum Transport {
     Plain,
 }
 
-/// Pushes an image to the place its reference names, and gives `REPOSITORY@DIGEST`.
+/// Pushes an image, without credentials, to the place its reference names, and gives
+/// `REPOSITORY@DIGEST`. Who needs more uses [`Registry::push_image`].
 pub async fn push(image: &Image, reference: &str, transport: Transport) -> Result<String, Error> {
-    let target: Reference = reference.parse().map_err(|source| Error::Reference {
-        reference: reference.to_owned(),
-        source,
-    })?;
-    let protocol = match transport {
-        Transport::Tls => ClientProtocol::Https,
-        Transport::Plain => ClientProtocol::HttpsExcept(vec![target.resolve_registry().to_owned()]),
-    };
-    let client = Client::new(ClientConfig {
-        protocol,
-        ..ClientConfig::default()
-    });
-    let upload = async {
-        client
-            .auth(&target, &RegistryAuth::Anonymous, RegistryOperation::Push)
-            .await?;
-        for blob in image.layers.iter().chain([&image.config]) {
-            client
-                .push_blob(&target, blob.bytes.clone(), &blob.digest)
-                .await?;
-        }
-        // The very bytes that were built: encoded anew, they could have another digest.
-        let media_type = HeaderValue::from_static(image.manifest.media_type);
-        client
-            .push_manifest_raw(&target, image.manifest.bytes.clone(), media_type)
-            .await
-    };
-    upload.await.map_err(|source| Error::Registry {
-        reference: reference.to_owned(),
-        source: Box::new(source),
-    })?;
-    Ok(format!(
-        "{}/{}@{}",
-        target.registry(),
-        target.repository(),
-        image.manifest.digest
-    ))
+    let target: ImageReference = reference.parse()?;
+    let mut settings = Settings::default();
+    if transport == Transport::Plain {
+        settings.plain_http.insert(target.registry().to_owned());
+    }
+    let pushed = Registry::new(settings).push_image(image, &target).await?;
+    Ok(pushed.to_string())
 }

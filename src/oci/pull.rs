@@ -1,0 +1,349 @@
+//! An image from wherever it is into the store, and its files out of there.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use oci_distribution::manifest::OciImageManifest;
+use serde::Deserialize;
+
+use super::blob_store::BlobStore;
+use super::client::{RawManifest, Registry, blocking};
+use super::layer::{Layer, Limits, Sink, walk};
+use super::layout::Layout;
+use super::manifest::{Manifest, Platform, choose, descriptor};
+use super::reference::LayoutVersion;
+use super::{Digest, Error, ImageReference, Location, Reporter, Silent};
+
+/// How an image is pulled.
+#[derive(Clone)]
+pub struct PullOptions {
+    /// The client for images that are in a registry.
+    pub registry: Registry,
+    /// Which of several platforms is meant.
+    pub platform: Platform,
+    /// Who is told about progress.
+    pub reporter: Arc<dyn Reporter>,
+    /// How many layers travel at once.
+    pub at_once: usize,
+}
+
+impl PullOptions {
+    /// This machine's platform, silently.
+    pub fn new(registry: Registry) -> Self {
+        Self {
+            registry,
+            platform: Platform::default(),
+            reporter: Arc::new(Silent),
+            at_once: 4,
+        }
+    }
+}
+
+/// An image that is in the store.
+#[derive(Debug, Clone)]
+pub struct PulledImage {
+    /// What its location names: the digest to compare with [`Registry::digest`].
+    pub digest: Digest,
+    /// The digest of the manifest for this platform; the same for an image of only one.
+    pub manifest_digest: Digest,
+    /// The manifest.
+    pub manifest: OciImageManifest,
+    /// The labels of its configuration.
+    pub labels: BTreeMap<String, String>,
+    /// The layers, lowest first.
+    pub layers: Vec<PulledLayer>,
+    store: BlobStore,
+}
+
+/// A layer that is in the store.
+#[derive(Debug, Clone)]
+pub struct PulledLayer {
+    /// Its digest.
+    pub digest: Digest,
+    /// Its media type.
+    pub media_type: String,
+    /// Its size, compressed.
+    pub size: u64,
+    /// Its file. Read it through the store, which verifies it.
+    pub path: PathBuf,
+}
+
+impl PulledImage {
+    /// Everything in the store that belongs to the image, for [`BlobStore::prune`].
+    pub fn blobs(&self) -> Vec<Digest> {
+        let config = self.manifest.config.digest.parse().ok();
+        [self.digest.clone(), self.manifest_digest.clone()]
+            .into_iter()
+            .chain(config)
+            .chain(self.layers.iter().map(|layer| layer.digest.clone()))
+            .collect()
+    }
+}
+
+/// How deep indexes may lie in each other.
+const MAX_DEPTH: usize = 4;
+/// How large a manifest or a configuration may be.
+const MAX_DOCUMENT: u64 = 8 * 1024 * 1024;
+
+/// Brings an image into the store. What is there already is verified and not fetched again; an
+/// image that is named by its digest and is there whole needs no network at all.
+pub async fn pull_image(
+    location: &Location,
+    options: &PullOptions,
+    store: &BlobStore,
+) -> Result<PulledImage, Error> {
+    match location {
+        Location::Layout(reference) => {
+            let layout = Layout::open(&reference.folder)?;
+            let pull = Pull {
+                source: Source::Layout(layout),
+                name: location.to_string(),
+                options,
+                store,
+            };
+            let version = reference.version.clone();
+            pull.image(None, &version).await
+        }
+        Location::Registry(image) => {
+            let registry = &options.registry;
+            registry
+                .at_each_place(image, async |place| {
+                    let pull = Pull {
+                        name: place.to_string(),
+                        source: Source::Registry(place.clone()),
+                        options,
+                        store,
+                    };
+                    pull.image(place.digest().cloned(), &LayoutVersion::Only)
+                        .await
+                })
+                .await
+        }
+    }
+}
+
+/// The files below a folder of an image, by their path there. Works through all layers: call it
+/// where blocking is allowed.
+pub fn files_of(
+    image: &PulledImage,
+    folder: &str,
+    limits: &Limits,
+) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+    let mut files = BTreeMap::new();
+    each_file(image, folder, limits, &mut |path, content, _| {
+        let mut bytes = Vec::new();
+        content.read_to_end(&mut bytes)?;
+        files.insert(path.to_owned(), bytes);
+        Ok(())
+    })?;
+    Ok(files)
+}
+
+/// Hands each file below a folder of an image to a sink, without holding any. What the sink got is
+/// only good when this succeeds. Works through all layers: call it where blocking is allowed.
+pub fn each_file(
+    image: &PulledImage,
+    folder: &str,
+    limits: &Limits,
+    sink: &mut Sink<'_>,
+) -> Result<(), Error> {
+    let layers: Vec<Layer<'_>> = image
+        .layers
+        .iter()
+        .map(|layer| Layer {
+            digest: layer.digest.to_string(),
+            media_type: layer.media_type.clone(),
+            open: Box::new(|| match image.store.reader(&layer.digest)? {
+                Some(reader) => Ok(Box::new(reader) as Box<dyn Read>),
+                None => Err(Error::NotFound {
+                    reference: image.digest.to_string(),
+                    place: "the cache".into(),
+                    what: format!("layer {} any more; pull the image again", layer.digest),
+                }),
+            }),
+        })
+        .collect();
+    walk(&layers, folder, limits, sink)
+}
+
+enum Source {
+    Registry(ImageReference),
+    Layout(Layout),
+}
+
+struct Pull<'a> {
+    source: Source,
+    name: String,
+    options: &'a PullOptions,
+    store: &'a BlobStore,
+}
+
+impl Pull<'_> {
+    async fn image(
+        &self,
+        digest: Option<Digest>,
+        version: &LayoutVersion,
+    ) -> Result<PulledImage, Error> {
+        let mut raw = self.manifest(digest, version).await?;
+        let top = raw.digest.clone();
+        let manifest = 'found: {
+            for _ in 0..MAX_DEPTH {
+                match Manifest::read(&raw.bytes, &self.name)? {
+                    Manifest::Image(manifest) => break 'found *manifest,
+                    Manifest::Index(index) => {
+                        let (digest, _) = choose(&index, &self.options.platform, &self.name)?;
+                        let version = LayoutVersion::Digest(digest.clone());
+                        raw = self.manifest(Some(digest), &version).await?;
+                    }
+                }
+            }
+            return Err(Error::BadManifest {
+                reference: self.name.clone(),
+                reason: "it leads through too many indexes".into(),
+            });
+        };
+        let config = descriptor(&manifest.config, &self.name)?;
+        self.blob(&config.0, config.1).await?;
+        let labels = self.labels(&config.0, &manifest.config.media_type)?;
+        let layers: Vec<PulledLayer> = manifest
+            .layers
+            .iter()
+            .map(|layer| {
+                let (digest, size) = descriptor(layer, &self.name)?;
+                Ok(PulledLayer {
+                    path: self.store.path(&digest),
+                    media_type: layer.media_type.clone(),
+                    digest,
+                    size,
+                })
+            })
+            .collect::<Result<_, Error>>()?;
+        let wanted: BTreeMap<Digest, u64> = layers
+            .iter()
+            .map(|layer| (layer.digest.clone(), layer.size))
+            .collect();
+        stream::iter(wanted)
+            .map(async |(digest, size)| self.blob(&digest, size).await)
+            .buffer_unordered(self.options.at_once.max(1))
+            .try_collect::<Vec<()>>()
+            .await?;
+        Ok(PulledImage {
+            digest: top,
+            manifest_digest: raw.digest,
+            manifest,
+            labels,
+            layers,
+            store: self.store.clone(),
+        })
+    }
+
+    /// A manifest: from the store if its digest is known and it is there, otherwise from the
+    /// source, and into the store.
+    async fn manifest(
+        &self,
+        digest: Option<Digest>,
+        version: &LayoutVersion,
+    ) -> Result<RawManifest, Error> {
+        if let Some(digest) = &digest
+            && let Some(bytes) = self.store.read(digest, MAX_DOCUMENT)?
+        {
+            return Ok(RawManifest {
+                media_type: String::new(),
+                digest: digest.clone(),
+                bytes,
+            });
+        }
+        let raw = match &self.source {
+            Source::Layout(layout) => layout.manifest(version)?,
+            Source::Registry(image) => {
+                let image = match digest {
+                    Some(digest) => image.at(digest),
+                    None => image.clone(),
+                };
+                self.options.registry.manifest_at(&image).await?
+            }
+        };
+        let (store, digest, bytes) = (self.store.clone(), raw.digest.clone(), raw.bytes.clone());
+        blocking(move || store.put_as(&digest, &bytes)).await?;
+        Ok(raw)
+    }
+
+    async fn blob(&self, digest: &Digest, size: u64) -> Result<(), Error> {
+        let (store, wanted) = (self.store.clone(), digest.clone());
+        let reporter = self.options.reporter.as_ref();
+        if blocking(move || store.verify(&wanted)).await? {
+            reporter.progress(digest, size, size);
+            return Ok(());
+        }
+        match &self.source {
+            Source::Registry(image) => {
+                let registry = &self.options.registry;
+                registry
+                    .pull_blob(image, digest, size, self.store, reporter)
+                    .await?;
+            }
+            Source::Layout(layout) => {
+                let (store, path) = (self.store.clone(), layout.blob(digest));
+                let (name, copied) = (self.name.clone(), digest.clone());
+                blocking(move || copy(&path, &copied, &name, &store)).await?;
+                reporter.progress(digest, size, size);
+            }
+        }
+        Ok(())
+    }
+
+    fn labels(&self, digest: &Digest, media_type: &str) -> Result<BTreeMap<String, String>, Error> {
+        #[derive(Deserialize)]
+        struct Configuration {
+            config: Option<Container>,
+        }
+        #[derive(Deserialize)]
+        struct Container {
+            #[serde(rename = "Labels")]
+            labels: Option<BTreeMap<String, String>>,
+        }
+        // Artifacts that are no containers have configurations of other kinds.
+        if !media_type.contains("image.config") && !media_type.contains("container.image") {
+            return Ok(BTreeMap::new());
+        }
+        let bytes = self.store.read(digest, MAX_DOCUMENT)?.unwrap_or_default();
+        let configuration: Configuration =
+            serde_json::from_slice(&bytes).map_err(|error| Error::BadManifest {
+                reference: self.name.clone(),
+                reason: format!("its configuration makes no sense: {error}"),
+            })?;
+        Ok(configuration
+            .config
+            .and_then(|container| container.labels)
+            .unwrap_or_default())
+    }
+}
+
+fn copy(path: &Path, digest: &Digest, name: &str, store: &BlobStore) -> Result<(), Error> {
+    let mut file = match fs_err::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(Error::NotFound {
+                reference: name.to_owned(),
+                place: "the folder".into(),
+                what: format!("blob {digest}"),
+            });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut download = store.download(digest)?;
+    download.restart()?;
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        download.write(&buffer[..count])?;
+    }
+    download.finish(&format!("the file {}", path.display()))?;
+    Ok(())
+}
