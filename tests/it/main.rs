@@ -6,6 +6,7 @@
 mod support;
 
 mod architecture;
+mod bundle;
 mod command_line;
 mod crds;
 mod csv;
