@@ -1,3 +1,4 @@
 //! Catalogs: what operators there are, in which versions, and how one leads to the next.
 
 pub mod fbc;
+pub mod source;

@@ -1,0 +1,3 @@
+//! Where catalogs come from.
+
+pub mod bundle_tree;
