@@ -1,3 +1,4 @@
 //! Where catalogs come from.
 
+pub mod bundle_tree;
 pub mod grpc;

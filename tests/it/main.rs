@@ -6,6 +6,8 @@
 mod support;
 
 mod architecture;
+mod bundle;
+mod bundle_tree;
 mod command_line;
 mod crds;
 mod csv;

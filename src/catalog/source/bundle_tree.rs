@@ -1,0 +1,469 @@
+//! A folder of bundles in OperatorHub.io's layout, as a catalog.
+//!
+//! ```text
+//! operators/PACKAGE/ci.yaml                     how versions lead to each other
+//! operators/PACKAGE/VERSION/{manifests,metadata}
+//! operators/PACKAGE/PACKAGE.package.yaml        the older format
+//! ```
+//!
+//! The folder above the packages may be called otherwise or be left out, and a single package will
+//! do as well. Channels are what `opm index add` makes of the bundles in the order of their
+//! versions. What is broken is reported and left out; the rest is served.
+
+mod graph;
+mod layout;
+
+#[cfg(test)]
+mod tests;
+
+pub use graph::UpdateGraph;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::bundle::{self, Form, Limits, package_manifest};
+use crate::catalog::fbc;
+use crate::version::{Range, Version};
+use graph::{Heads, Node};
+use layout::{Content, PackageFolder};
+
+/// Why a folder is no catalog.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The folder could not be read; the message names it.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// There is no bundle anywhere.
+    #[error(
+        "{} holds no bundles: expected folders such as PACKAGE/VERSION/manifests, or \
+         operators/PACKAGE/VERSION/manifests",
+        .0.display()
+    )]
+    NoBundles(PathBuf),
+}
+
+/// A catalog, and what is wrong with it.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The packages, in the order of their names.
+    pub packages: Vec<PackageBlobs>,
+    /// What is broken or looks like a mistake.
+    pub problems: Vec<Problem>,
+}
+
+/// The blobs of one package.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PackageBlobs {
+    /// The package.
+    pub package: fbc::Package,
+    /// Its channels, in the order of their names.
+    pub channels: Vec<fbc::Channel>,
+    /// Its bundles, in the order of their versions.
+    pub bundles: Vec<fbc::Bundle>,
+    /// Where the files of each bundle are.
+    pub folders: BTreeMap<String, PathBuf>,
+}
+
+/// Something that is broken or looks like a mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The folder or file.
+    pub path: PathBuf,
+    /// What was found and what was expected.
+    pub why: String,
+    /// Whether something is missing in the catalog because of it.
+    pub left_out: bool,
+}
+
+/// How bundles are rendered.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The reference of a bundle's image; `{package}` and `{version}` stand for what they say.
+    pub image: String,
+    /// How the `ClusterServiceVersion` is carried.
+    pub form: Form,
+}
+
+/// Where OperatorHub.io publishes its bundles.
+pub const OPERATORHUB_IMAGE: &str = "quay.io/operatorhubio/{package}:v{version}";
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            image: OPERATORHUB_IMAGE.to_owned(),
+            form: Form::default(),
+        }
+    }
+}
+
+/// Reads a folder of bundles.
+pub fn load(root: &Path) -> Result<Loaded, Error> {
+    load_with(root, &Options::default())
+}
+
+/// Like [`load`], with options.
+pub fn load_with(root: &Path, options: &Options) -> Result<Loaded, Error> {
+    let mut loaded = Loaded::default();
+    let folders = layout::packages(root, &mut loaded.problems)?;
+    let units: Vec<Unit<'_>> = folders.iter().flat_map(Unit::of).collect();
+    if units.is_empty() {
+        return Err(Error::NoBundles(root.to_owned()));
+    }
+    let mut read = read_all(&units, options).into_iter();
+
+    let mut names = BTreeSet::new();
+    for folder in &folders {
+        let count = Unit::of(folder).count();
+        let mut versions = Vec::new();
+        let mut heads = None;
+        for unit in read.by_ref().take(count) {
+            versions.extend(unit.versions);
+            heads = heads.or(unit.heads);
+            loaded.problems.extend(unit.problems);
+        }
+        for blobs in assemble(folder, versions, heads, &mut loaded.problems) {
+            if names.insert(blobs.package.name.clone()) {
+                loaded.packages.push(blobs);
+            } else {
+                let why = format!(
+                    "package `{}` is already in another folder",
+                    blobs.package.name
+                );
+                loaded.problems.push(Problem::left_out(&folder.path, why));
+            }
+        }
+    }
+    loaded
+        .packages
+        .sort_by(|a, b| a.package.name.cmp(&b.package.name));
+    Ok(loaded)
+}
+
+impl Problem {
+    fn left_out(path: &Path, why: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            why: why.into(),
+            left_out: true,
+        }
+    }
+
+    fn warning(path: &Path, why: impl Into<String>) -> Self {
+        Self {
+            left_out: false,
+            ..Self::left_out(path, why)
+        }
+    }
+}
+
+/// What one thread reads at a time: a version, or a package in the older format.
+#[derive(Debug, Clone, Copy)]
+struct Unit<'a> {
+    path: &'a Path,
+    older_format: bool,
+}
+
+impl<'a> Unit<'a> {
+    fn of(folder: &'a PackageFolder) -> Box<dyn Iterator<Item = Self> + 'a> {
+        match &folder.content {
+            Content::Versions(versions) => Box::new(versions.iter().map(|path| Self {
+                path,
+                older_format: false,
+            })),
+            Content::PackageManifest => Box::new(std::iter::once(Self {
+                path: &folder.path,
+                older_format: true,
+            })),
+        }
+    }
+}
+
+/// What became of a unit.
+#[derive(Debug, Default)]
+struct Read {
+    versions: Vec<Ready>,
+    /// The heads of channels, where a package manifest names them.
+    heads: Option<Heads>,
+    problems: Vec<Problem>,
+}
+
+/// A version, ready for the catalog.
+#[derive(Debug)]
+struct Ready {
+    path: PathBuf,
+    node: Node,
+    bundle: fbc::Bundle,
+    icon: Option<fbc::Icon>,
+    description: String,
+}
+
+/// Reads all units, in their order, with as many threads as there are processors.
+fn read_all(units: &[Unit<'_>], options: &Options) -> Vec<Read> {
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Read)>> = Mutex::new(Vec::with_capacity(units.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(units.len()) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(unit) = units.get(index) else {
+                        break;
+                    };
+                    let read = read_unit(*unit, options);
+                    // A thread that panicked had pushed all of an entry or none of it.
+                    done.lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push((index, read));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, read)| read).collect()
+}
+
+fn read_unit(unit: Unit<'_>, options: &Options) -> Read {
+    let mut read = Read::default();
+    let outcome = if unit.older_format {
+        read_package(unit.path, options, &mut read)
+    } else {
+        bundle::read_dir(unit.path)
+            .and_then(|tree| bundle::load(&tree))
+            .map(|bundle| read.add(unit.path, &bundle, options))
+    };
+    if let Err(error) = outcome {
+        let problem = Problem::left_out(unit.path, error.to_string());
+        read.problems.push(problem);
+    }
+    read
+}
+
+fn read_package(path: &Path, options: &Options, read: &mut Read) -> Result<(), bundle::Error> {
+    let limits = Limits {
+        total: 1 << 30,
+        ..Limits::default()
+    };
+    let tree = bundle::read_dir_within(path, &limits)?;
+    let package = package_manifest::load_package(&tree)?;
+    for (folder, error) in package.broken {
+        let problem = Problem::left_out(&path.join(folder), error.to_string());
+        read.problems.push(problem);
+    }
+    for bundle in &package.bundles {
+        let inside = Path::new(&bundle.csv.file).parent();
+        read.add(&path.join(inside.unwrap_or(Path::new(""))), bundle, options);
+    }
+    read.heads = Some(Heads {
+        default_channel: package.manifest.default_channel().to_owned(),
+        channels: package
+            .manifest
+            .channels
+            .into_iter()
+            .map(|channel| (channel.name, channel.current_csv))
+            .collect(),
+    });
+    Ok(())
+}
+
+impl Read {
+    fn add(&mut self, path: &Path, bundle: &bundle::Bundle, options: &Options) {
+        for warning in &bundle.warnings {
+            let problem = Problem::warning(path, warning.to_string());
+            self.problems.push(problem);
+        }
+        match ready(path, bundle, options, &mut self.problems) {
+            Ok(ready) => self.versions.push(ready),
+            Err(why) => self.problems.push(Problem::left_out(path, why)),
+        }
+    }
+}
+
+fn ready(
+    path: &Path,
+    bundle: &bundle::Bundle,
+    options: &Options,
+    problems: &mut Vec<Problem>,
+) -> Result<Ready, String> {
+    let version = Version::parse(&bundle.version)
+        .map_err(|error| format!("{}: spec.version: {error}", bundle.csv.file))?;
+    let image = options
+        .image
+        .replace("{package}", &bundle.package)
+        // The tag of an image cannot hold a plus.
+        .replace("{version}", &bundle.version.replace('+', "-"));
+    let rendered = bundle::render_as(bundle, &image, options.form).map_err(|e| e.to_string())?;
+    let spec = &bundle.csv.spec;
+    Ok(Ready {
+        path: path.to_owned(),
+        node: Node {
+            name: bundle.name.clone(),
+            version,
+            channels: bundle.channels.clone(),
+            default_channel: bundle.default_channel.clone(),
+            replaces: spec.replaces.clone(),
+            skips: spec.skips.clone(),
+            skip_range: skip_range(path, bundle, problems),
+        },
+        bundle: fbc::Bundle {
+            name: rendered.name,
+            package: rendered.package,
+            image: rendered.image,
+            properties: rendered.properties,
+            related_images: rendered.related_images,
+        },
+        icon: icon(bundle),
+        description: spec.description.clone(),
+    })
+}
+
+/// The range of versions that the bundle can follow. One that cannot be read would make all of the
+/// channel useless, so it is left out.
+fn skip_range(path: &Path, bundle: &bundle::Bundle, problems: &mut Vec<Problem>) -> String {
+    let text = bundle.csv.skip_range();
+    match Range::parse(text) {
+        Err(error) if !text.is_empty() => {
+            let why = format!("{}: olm.skipRange is ignored: {error}", bundle.csv.file);
+            problems.push(Problem::warning(path, why));
+            String::new()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// The picture of a bundle, unless its data is no base64.
+fn icon(bundle: &bundle::Bundle) -> Option<fbc::Icon> {
+    let icon = bundle.csv.spec.icon.first()?;
+    let data: String = icon.base64data.split_whitespace().collect();
+    let is_base64 = STANDARD.decode(&data).is_ok_and(|bytes| !bytes.is_empty());
+    is_base64.then(|| fbc::Icon {
+        base64data: data,
+        mediatype: icon.mediatype.clone(),
+    })
+}
+
+/// Makes packages of the versions in a folder; usually that is one.
+fn assemble(
+    folder: &PackageFolder,
+    versions: Vec<Ready>,
+    heads: Option<Heads>,
+    problems: &mut Vec<Problem>,
+) -> Vec<PackageBlobs> {
+    let mut by_package: BTreeMap<String, Vec<Ready>> = BTreeMap::new();
+    for version in versions {
+        let package = version.bundle.package.clone();
+        by_package.entry(package).or_default().push(version);
+    }
+    if by_package.len() > 1 {
+        let names: Vec<&str> = by_package.keys().map(String::as_str).collect();
+        let why = format!("the bundles are of several packages: {}", names.join(", "));
+        problems.push(Problem::warning(&folder.path, why));
+    }
+    by_package
+        .into_iter()
+        .filter_map(|(name, versions)| package(folder, name, versions, heads.clone(), problems))
+        .collect()
+}
+
+fn package(
+    folder: &PackageFolder,
+    name: String,
+    versions: Vec<Ready>,
+    heads: Option<Heads>,
+    problems: &mut Vec<Problem>,
+) -> Option<PackageBlobs> {
+    let mut versions = without_doubles(versions, problems);
+    let nodes: Vec<&Node> = versions.iter().map(|version| &version.node).collect();
+    let graph = match heads {
+        Some(heads) => graph::of_heads(&nodes, heads),
+        None => graph::of_versions(&nodes, folder.update_graph),
+    };
+    for (about, why) in graph.problems {
+        let version = versions.iter().find(|version| version.node.name == about);
+        let path = version.map_or(&folder.path, |version| &version.path);
+        problems.push(Problem::warning(path, why));
+    }
+    if graph.channels.is_empty() {
+        problems.push(Problem::left_out(
+            &folder.path,
+            "no bundle is in any channel",
+        ));
+        return None;
+    }
+
+    let head = graph.channels.get(&graph.default_channel).map(|c| &c.head);
+    let head = versions.iter().find(|v| Some(&v.node.name) == head);
+    let (icon, description) = head.map_or((None, String::new()), |head| {
+        (head.icon.clone(), head.description.clone())
+    });
+    let mut blobs = PackageBlobs {
+        package: fbc::Package {
+            name: name.clone(),
+            default_channel: graph.default_channel,
+            icon,
+            description,
+            properties: Vec::new(),
+        },
+        ..PackageBlobs::default()
+    };
+    let mut reached = BTreeSet::new();
+    for (channel, found) in graph.channels {
+        reached.extend(found.entries.iter().map(|entry| entry.name.clone()));
+        blobs.channels.push(fbc::Channel {
+            package: name.clone(),
+            name: channel,
+            entries: found.entries,
+            properties: Vec::new(),
+        });
+    }
+    versions.retain(|version| {
+        let keep = reached.contains(&version.node.name);
+        if !keep {
+            let why = format!(
+                "`{}` is in no channel: no later version replaces or skips it",
+                version.node.name
+            );
+            problems.push(Problem::left_out(&version.path, why));
+        }
+        keep
+    });
+    for version in versions {
+        blobs.folders.insert(version.node.name, version.path);
+        blobs.bundles.push(version.bundle);
+    }
+    Some(blobs)
+}
+
+/// The versions in their order. Of several with the same name or version the first one stays.
+fn without_doubles(mut versions: Vec<Ready>, problems: &mut Vec<Problem>) -> Vec<Ready> {
+    versions.sort_by(|a, b| a.node.version.cmp(&b.node.version));
+    let mut kept: Vec<Ready> = Vec::with_capacity(versions.len());
+    for version in versions {
+        let node = &version.node;
+        let double = kept
+            .iter()
+            .find(|other| other.node.name == node.name || other.node.version == node.version);
+        match double {
+            None => kept.push(version),
+            Some(other) => {
+                let why = format!(
+                    "`{}` {} is already there as `{}` {} in {}",
+                    node.name,
+                    node.version,
+                    other.node.name,
+                    other.node.version,
+                    other.path.display()
+                );
+                problems.push(Problem::left_out(&version.path, why));
+            }
+        }
+    }
+    kept
+}
