@@ -1,3 +1,6 @@
 //! Catalogs: what operators there are, in which versions, and how one leads to the next.
 
+pub mod diff;
 pub mod fbc;
+pub mod graph;
+pub mod template;

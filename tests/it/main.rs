@@ -9,3 +9,5 @@ mod architecture;
 mod command_line;
 mod crds;
 mod csv;
+mod fbc;
+mod fbc_data;
