@@ -11,3 +11,5 @@ mod bundle_tree;
 mod command_line;
 mod crds;
 mod csv;
+mod fbc;
+mod fbc_data;

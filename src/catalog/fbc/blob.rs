@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::bundle::{Property, RelatedImage};
+use crate::bundle::{Property, RelatedImage, property};
+use crate::version::Version;
 
 /// `olm.package`: an operator.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -143,4 +144,56 @@ pub enum Meta {
     Deprecations(Deprecations),
     /// Anything else.
     Other(Other),
+}
+
+impl Meta {
+    /// The schema of the blob.
+    pub fn schema(&self) -> &str {
+        match self {
+            Self::Package(_) => "olm.package",
+            Self::Channel(_) => "olm.channel",
+            Self::Bundle(_) => "olm.bundle",
+            Self::Deprecations(_) => "olm.deprecations",
+            Self::Other(other) => &other.schema,
+        }
+    }
+
+    /// The package that the blob belongs to; may be empty.
+    pub fn package(&self) -> &str {
+        match self {
+            Self::Package(package) => &package.name,
+            Self::Channel(channel) => &channel.package,
+            Self::Bundle(bundle) => &bundle.package,
+            Self::Deprecations(deprecations) => &deprecations.package,
+            Self::Other(other) => &other.package,
+        }
+    }
+
+    /// The name of the blob; may be empty.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Package(package) => &package.name,
+            Self::Channel(channel) => &channel.name,
+            Self::Bundle(bundle) => &bundle.name,
+            Self::Deprecations(_) => "",
+            Self::Other(other) => &other.name,
+        }
+    }
+}
+
+impl Bundle {
+    /// The version in its first `olm.package` property, if that is one.
+    pub fn version(&self) -> Option<Version> {
+        let property = self
+            .properties
+            .iter()
+            .find(|property| property.kind == property::PACKAGE)?;
+        let Value::Object(map) = &property.value else {
+            return None;
+        };
+        let (_, version) = map
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case("version"))?;
+        Version::parse(version.as_str()?).ok()
+    }
 }
