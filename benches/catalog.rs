@@ -14,7 +14,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use chandler::catalog::index::split::Blobs;
 use chandler::catalog::index::{Builder, Index};
 
 fn main() -> anyhow::Result<()> {
@@ -145,11 +144,8 @@ fn index(source: &Path, target: &Path) -> anyhow::Result<()> {
     let folder = target.parent().context("no folder")?;
     let mut builder = Builder::new(folder)?;
     for entry in fs_err::read_dir(source)? {
-        let file = fs_err::File::open(entry?.path().join("catalog.json"))?;
-        let mut blobs = Blobs::new(file);
-        while let Some(blob) = blobs.next_blob()? {
-            builder.add(blob)?;
-        }
+        let path = entry?.path().join("catalog.json");
+        builder.add_file(&text(&path), fs_err::File::open(&path)?)?;
     }
     let problems = builder.finish(target)?;
     let index = Index::open(target)?;

@@ -16,10 +16,10 @@
 
 mod build;
 mod file;
+mod head;
 mod package;
 mod read;
 mod record;
-pub mod split;
 mod spool;
 
 #[cfg(test)]

@@ -138,8 +138,25 @@ mod tests {
     use super::Store;
     use crate::catalog::index::{Builder, Error};
 
+    const CATALOG: &str = "
+schema: olm.package
+name: gopher
+defaultChannel: alpha
+---
+schema: olm.channel
+package: gopher
+name: alpha
+entries: [{name: gopher.v1.0.0}]
+---
+schema: olm.bundle
+package: gopher
+name: gopher.v1.0.0
+image: example.com/gopher:1
+properties: [{type: olm.package, value: {packageName: gopher, version: 1.0.0}}]
+";
+
     fn fill(builder: &mut Builder) -> Result<(), Error> {
-        builder.add(br#"{"schema": "olm.package", "name": "gopher", "defaultChannel": "a"}"#)
+        builder.add_file("catalog.yaml", CATALOG.as_bytes())
     }
 
     fn names(store: &Store) -> Vec<String> {

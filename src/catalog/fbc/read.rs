@@ -34,6 +34,18 @@ pub fn read<R: Read>(name: &str, reader: R) -> Blobs<R> {
     }
 }
 
+/// Takes the blobs of a file, understood or not.
+pub(crate) trait RawSink {
+    /// What ends the reading.
+    type Error;
+
+    /// Is offered the text of each JSON blob, and says whether that was enough.
+    fn text(&mut self, text: &[u8]) -> Result<bool, Self::Error>;
+
+    /// Takes every other blob, and what cannot be read.
+    fn blob(&mut self, blob: Result<Blob, Error>) -> Result<(), Self::Error>;
+}
+
 /// The blobs of a file. See [`read`].
 pub struct Blobs<R> {
     file: Arc<str>,
@@ -67,6 +79,26 @@ impl<R: Read> Iterator for Blobs<R> {
 }
 
 impl<R: Read> Blobs<R> {
+    /// Reads the file to its end for somebody who need not understand every blob.
+    pub(crate) fn feed<S: RawSink>(mut self, sink: &mut S) -> Result<(), S::Error> {
+        loop {
+            // What is no JSON, or cannot even be read, is met again by `next`.
+            while let Ok(Some(frame)) = self.framer.frame() {
+                if frame.kind != Kind::Json || !sink.text(self.framer.text(frame))? {
+                    break;
+                }
+                self.framer.go_on(frame);
+            }
+            match self.next() {
+                Some(blob) => sink.blob(blob)?,
+                None => return Ok(()),
+            }
+            while let Some(blob) = self.ready.pop_front() {
+                sink.blob(blob)?;
+            }
+        }
+    }
+
     /// Reads the next text. False at the end.
     fn advance(&mut self) -> io::Result<bool> {
         let Some(frame) = self.framer.frame()? else {

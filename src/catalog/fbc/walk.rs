@@ -39,13 +39,13 @@ pub fn walk(dir: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// What the [`INDEX_IGNORE`] files of a folder say.
 #[derive(Default)]
-pub(super) struct Rules {
+pub(crate) struct Rules {
     by_folder: Vec<(PathBuf, Gitignore)>,
 }
 
 impl Rules {
     /// Takes in the file at `path`. Lines that are no pattern say nothing, as in git.
-    pub(super) fn add(&mut self, path: &Path, text: &str) {
+    pub(crate) fn add(&mut self, path: &Path, text: &str) {
         let mut builder = GitignoreBuilder::new("");
         for line in text.lines() {
             let _ = builder.add_line(None, line.trim());
@@ -58,7 +58,7 @@ impl Rules {
 
     /// Whether this file is not part of the catalog. The nearest file with something to say about
     /// it decides.
-    pub(super) fn leave_out(&self, path: &Path) -> bool {
+    pub(crate) fn leave_out(&self, path: &Path) -> bool {
         if is_index_ignore(path) {
             return true;
         }

@@ -1,6 +1,7 @@
 //! Building an index: blobs in, one file out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -9,9 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::file::FileWriter;
+use super::head::Head;
 use super::package::{Built, build};
 use super::record::{Span, Summary, plain};
 use super::spool::{Kind, Spool, Spooled};
+use crate::catalog::fbc::{self, Meta, RawSink};
 use crate::catalog::search::SearchIndex;
 
 /// How hard blobs are compressed: hardly. They shrink to a sixth all the same.
@@ -42,16 +45,6 @@ pub struct Builder {
     problems: Vec<Problem>,
 }
 
-#[derive(Deserialize)]
-struct Head<'a> {
-    #[serde(borrow, default)]
-    schema: std::borrow::Cow<'a, str>,
-    #[serde(borrow, default)]
-    package: std::borrow::Cow<'a, str>,
-    #[serde(borrow, default)]
-    name: std::borrow::Cow<'a, str>,
-}
-
 impl Builder {
     /// Begins an index; `folder` is where its temporary file may lie.
     pub fn new(folder: &Path) -> Result<Self, Error> {
@@ -61,34 +54,32 @@ impl Builder {
         })
     }
 
-    /// Adds a blob, as JSON. A blob that is none is reported, not refused.
-    pub fn add(&mut self, blob: &[u8]) -> Result<(), Error> {
-        let head: Head<'_> = match serde_json::from_slice(blob) {
-            Ok(head) => head,
-            Err(error) => {
-                self.report("", format!("a blob cannot be read: {error}"));
-                return Ok(());
-            }
-        };
-        let (kind, package) = match head.schema.as_ref() {
-            "" => {
-                self.report(&head.package, "a blob has no `schema`".to_owned());
-                return Ok(());
-            }
-            "olm.package" => (Kind::Package, &head.name),
-            "olm.channel" => (Kind::Channel, &head.package),
-            "olm.bundle" => (Kind::Bundle, &head.package),
-            "olm.deprecations" => (Kind::Deprecations, &head.package),
-            _ => (Kind::Other, &head.package),
-        };
-        if package.is_empty() && kind != Kind::Other {
-            self.report("", format!("a blob `{}` names no package", head.schema));
-            return Ok(());
-        }
-        self.spool.add(package, kind, blob)
+    /// Forgets everything that was added.
+    pub fn clear(&mut self) {
+        self.problems.clear();
+        self.spool.clear();
     }
 
-    /// Reports a problem that was found on the way.
+    /// Adds all blobs of a file, whose name stands in problems. What cannot be read is reported,
+    /// and the package it belongs to is left out.
+    pub fn add_file(&mut self, name: &str, reader: impl Read) -> Result<(), Error> {
+        fbc::read(name, reader).feed(self)
+    }
+
+    /// Adds a blob.
+    pub fn add(&mut self, blob: &Meta) -> Result<(), Error> {
+        let kind = match blob {
+            Meta::Package(_) => Kind::Package,
+            Meta::Channel(_) => Kind::Channel,
+            Meta::Bundle(_) => Kind::Bundle,
+            Meta::Deprecations(_) => Kind::Deprecations,
+            Meta::Other(_) => Kind::Other,
+        };
+        let text = fbc::meta_to_value(blob).to_string();
+        self.spool.add(blob.package(), kind, text.as_bytes())
+    }
+
+    /// Reports what was found wrong on the way; the package, if one is named, is left out.
     pub fn report(&mut self, package: &str, message: String) {
         self.problems.push(Problem {
             package: package.to_owned(),
@@ -113,6 +104,29 @@ impl Builder {
     }
 }
 
+impl RawSink for Builder {
+    type Error = Error;
+
+    /// Bundles are by far the most and the largest: copied as they are, and understood later.
+    fn text(&mut self, text: &[u8]) -> Result<bool, Error> {
+        match Head::read(text) {
+            Some(head) if head.is_plain_bundle() => {
+                self.spool.add(&head.package, Kind::Bundle, text)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn blob(&mut self, blob: Result<fbc::Blob, fbc::Error>) -> Result<(), Error> {
+        match blob {
+            Ok(blob) => self.add(&blob.meta)?,
+            Err(error) => self.report(error.package().unwrap_or_default(), error.to_string()),
+        }
+        Ok(())
+    }
+}
+
 fn write(
     path: &Path,
     spooled: &Spooled,
@@ -124,14 +138,22 @@ fn write(
         providers: BTreeMap::new(),
         loose_blobs: Vec::new(),
     };
+    let unreadable: BTreeSet<String> = problems
+        .iter()
+        .map(|problem| problem.package.clone())
+        .collect();
     each_package(spooled, |name, built| {
         match built {
+            // Something of it is missing, and nobody knows what that was.
+            Package::Built(_) if unreadable.contains(name) => {}
             Package::Built(built) => output.package(*built)?,
             Package::Loose(blobs) => output.loose(&blobs)?,
-            Package::Broken(message) => problems.push(Problem {
-                package: name.to_owned(),
-                message,
-            }),
+            Package::Broken(messages) => {
+                problems.extend(messages.into_iter().map(|message| Problem {
+                    package: name.to_owned(),
+                    message,
+                }))
+            }
         }
         Ok(())
     })?;
@@ -143,7 +165,7 @@ enum Package {
     Built(Box<Built>),
     /// Blobs of unknown schemas that belong to no package.
     Loose(Vec<Vec<u8>>),
-    Broken(String),
+    Broken(Vec<String>),
 }
 
 /// Builds all packages on all cores, and hands them on in the order of their names, so that the
@@ -193,6 +215,15 @@ fn build_one(spooled: &Spooled, name: &str, blobs: &[(Kind, Span)]) -> Result<Pa
         .map(|(kind, span)| Ok((*kind, spooled.read(*span)?)))
         .collect::<Result<Vec<_>, Error>>()?;
     if name.is_empty() {
+        let nameless = blobs
+            .iter()
+            .filter(|(kind, _)| *kind != Kind::Other)
+            .count();
+        if nameless > 0 {
+            return Ok(Package::Broken(vec![format!(
+                "{nameless} blobs name no package"
+            )]));
+        }
         return Ok(Package::Loose(
             blobs.iter().map(|(_, blob)| compressed(blob)).collect(),
         ));
@@ -205,7 +236,7 @@ fn build_one(spooled: &Spooled, name: &str, blobs: &[(Kind, Span)]) -> Result<Pa
             }
             Package::Built(Box::new(built))
         }
-        Err(message) => Package::Broken(message),
+        Err(messages) => Package::Broken(messages),
     })
 }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::record::{
@@ -13,7 +14,7 @@ use super::record::{
 };
 use super::spool::Kind;
 use crate::api::gvk::GroupVersionKind;
-use crate::bundle::property;
+use crate::bundle::{Property, RelatedImage, property};
 use crate::catalog::fbc;
 use crate::version::Version;
 
@@ -27,17 +28,25 @@ pub(super) struct Built {
     pub(super) other_blobs: Vec<Vec<u8>>,
 }
 
-/// Reads the blobs of a package. The error says what is wrong with them.
-pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, String> {
+/// Reads the blobs of a package. The errors say what is wrong with them.
+pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, Vec<String>> {
     let mut parts = Parts::default();
     for (kind, blob) in blobs {
-        parts.add(kind, blob)?;
+        parts.add(kind, blob).map_err(|problem| vec![problem])?;
     }
-    let (package, package_blob) = parts
-        .package
-        .take()
-        .ok_or_else(|| format!("there is no blob `olm.package` named `{name}`"))?;
-    let deprecated = Deprecated::new(&parts.deprecations);
+    let refused: Vec<String> = fbc::validate(name, &parts.checked)
+        .into_iter()
+        .filter(|problem| problem.rule.refuses())
+        .map(|problem| problem.to_string())
+        .collect();
+    let (Some(package), Some(package_blob), true) = (
+        parts.checked.definitions.pop(),
+        parts.package_blob.take(),
+        refused.is_empty(),
+    ) else {
+        return Err(refused);
+    };
+    let deprecated = Deprecated::new(&parts.checked.deprecations);
     parts.bundles.sort_by(|(a, ..), (b, ..)| a.order(b));
     let positions: BTreeMap<&str, usize> = parts
         .bundles
@@ -45,11 +54,12 @@ pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, St
         .enumerate()
         .map(|(at, (bundle, ..))| (bundle.name.as_str(), at))
         .collect();
-    let mut channels = parts
+    let mut channels: Vec<ChannelRecord> = parts
+        .checked
         .channels
         .iter()
         .map(|channel| channel_record(channel, &positions, &deprecated))
-        .collect::<Result<Vec<_>, String>>()?;
+        .collect();
     channels.sort_by(|a, b| a.name.cmp(&b.name));
     let head = head(&parts.bundles, &channels, &package.default_channel);
     let summary = summary(&package, &parts.bundles, &channels, head, &deprecated);
@@ -80,43 +90,35 @@ pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, St
 
 #[derive(Default)]
 struct Parts {
-    package: Option<(fbc::Package, Vec<u8>)>,
-    channels: Vec<fbc::Channel>,
+    /// Everything, for the rules of a sound package; large properties without their values.
+    checked: fbc::PackageBlobs,
+    package_blob: Option<Vec<u8>>,
     bundles: Vec<(Brief, Vec<u8>)>,
-    deprecations: Vec<fbc::Deprecations>,
     others: Vec<Vec<u8>>,
 }
 
 impl Parts {
     fn add(&mut self, kind: Kind, blob: Vec<u8>) -> Result<(), String> {
-        let unreadable = |schema: &str, error: serde_json::Error| {
-            format!("a blob `{schema}` cannot be read: {error}")
-        };
-        match kind {
-            Kind::Package => {
-                let package =
-                    serde_json::from_slice(&blob).map_err(|e| unreadable("olm.package", e))?;
-                if self.package.replace((package, blob)).is_some() {
-                    return Err("there are two blobs `olm.package` of this name".to_owned());
-                }
-            }
-            Kind::Bundle => {
-                let brief = Brief::read(&blob).map_err(|e| unreadable("olm.bundle", e))?;
-                self.bundles.push((brief, blob));
-            }
-            Kind::Channel => {
-                self.channels
-                    .push(serde_json::from_slice(&blob).map_err(|e| unreadable("olm.channel", e))?);
-                self.others.push(blob);
-            }
-            Kind::Deprecations => {
-                self.deprecations.push(
-                    serde_json::from_slice(&blob).map_err(|e| unreadable("olm.deprecations", e))?,
-                );
-                self.others.push(blob);
-            }
-            Kind::Other => self.others.push(blob),
+        if kind == Kind::Bundle {
+            let (brief, checked) = Brief::read(&blob)
+                .map_err(|error| format!("a blob `olm.bundle` cannot be read: {error}"))?;
+            self.checked.bundles.push(checked);
+            self.bundles.push((brief, blob));
+            return Ok(());
         }
+        let value = serde_json::from_slice(&blob).map_err(|error| error.to_string())?;
+        match fbc::decode(value)? {
+            fbc::Meta::Package(package) => {
+                self.checked.definitions.push(package);
+                self.package_blob = Some(blob);
+                return Ok(());
+            }
+            fbc::Meta::Channel(channel) => self.checked.channels.push(channel),
+            fbc::Meta::Deprecations(deprecations) => self.checked.deprecations.push(deprecations),
+            fbc::Meta::Other(other) => self.checked.others.push(other),
+            fbc::Meta::Bundle(bundle) => self.checked.bundles.push(bundle),
+        }
+        self.others.push(blob);
         Ok(())
     }
 }
@@ -133,13 +135,18 @@ struct Brief {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct RawBundle<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow, default)]
     image: Cow<'a, str>,
     #[serde(borrow, default)]
+    package: Cow<'a, str>,
+    #[serde(borrow, default)]
     properties: Vec<RawProperty<'a>>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    related_images: Vec<RelatedImage>,
 }
 
 #[derive(Deserialize)]
@@ -162,8 +169,16 @@ struct BundleObject {
 }
 
 impl Brief {
-    fn read(blob: &[u8]) -> Result<Self, serde_json::Error> {
+    /// Reads a bundle: what the index holds of it, and what the rules look at.
+    fn read(blob: &[u8]) -> Result<(Self, fbc::Bundle), serde_json::Error> {
         let raw: RawBundle<'_> = serde_json::from_slice(blob)?;
+        let mut checked = fbc::Bundle {
+            name: raw.name.clone().into_owned(),
+            package: raw.package.into_owned(),
+            image: raw.image.clone().into_owned(),
+            properties: Vec::with_capacity(raw.properties.len()),
+            related_images: raw.related_images,
+        };
         let mut brief = Self {
             name: raw.name.into_owned(),
             image: raw.image.into_owned(),
@@ -175,6 +190,16 @@ impl Brief {
         };
         for raw in raw.properties {
             let value = raw.value.get();
+            let large =
+                [property::CSV_METADATA, property::BUNDLE_OBJECT].contains(&raw.kind.as_ref());
+            checked.properties.push(Property {
+                kind: raw.kind.clone().into_owned(),
+                value: if large {
+                    Value::Null
+                } else {
+                    serde_json::from_str(value)?
+                },
+            });
             match raw.kind.as_ref() {
                 property::CSV_METADATA => brief.csv = serde_json::from_str(value)?,
                 property::BUNDLE_OBJECT => {
@@ -195,7 +220,7 @@ impl Brief {
                 }
             }
         }
-        Ok(brief)
+        Ok((brief, checked))
     }
 
     fn order(&self, other: &Self) -> std::cmp::Ordering {
@@ -339,28 +364,21 @@ fn channel_record(
     channel: &fbc::Channel,
     positions: &BTreeMap<&str, usize>,
     deprecated: &Deprecated<'_>,
-) -> Result<ChannelRecord, String> {
-    let entries = channel.entries.iter().map(|entry| {
-        let position = positions
-            .get(entry.name.as_str())
-            .and_then(|at| u32::try_from(*at).ok());
-        Ok(EntryRecord {
-            bundle: position.ok_or_else(|| {
-                format!(
-                    "channel `{}` names the bundle `{}`, which is not there",
-                    channel.name, entry.name
-                )
-            })?,
+) -> ChannelRecord {
+    // A sound package has a bundle for every entry.
+    let entries = channel.entries.iter().filter_map(|entry| {
+        Some(EntryRecord {
+            bundle: u32::try_from(*positions.get(entry.name.as_str())?).ok()?,
             replaces: entry.replaces.clone(),
             skips: entry.skips.clone(),
             skip_range: entry.skip_range.clone(),
         })
     });
-    Ok(ChannelRecord {
+    ChannelRecord {
         name: channel.name.clone(),
         deprecation: deprecated.of("olm.channel", &channel.name),
-        entries: entries.collect::<Result<_, String>>()?,
-    })
+        entries: entries.collect(),
+    }
 }
 
 /// The bundle of the default channel that no other replaces or skips; the newest if there are more.

@@ -57,6 +57,12 @@ impl Spool {
         Ok(())
     }
 
+    /// Forgets all blobs.
+    pub(super) fn clear(&mut self) {
+        // What was written stays where it is, and nothing leads there.
+        self.packages.clear();
+    }
+
     /// Ends the writing.
     pub(super) fn finish(self) -> Result<Spooled, Error> {
         let io = Error::io(&self.path);

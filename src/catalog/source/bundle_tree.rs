@@ -102,6 +102,11 @@ impl Default for Options {
     }
 }
 
+/// Whether a folder holds bundles in a layout that [`load`] knows.
+pub fn holds_bundles(root: &Path) -> bool {
+    layout::packages(root, &mut Vec::new()).is_ok_and(|packages| !packages.is_empty())
+}
+
 /// Reads a folder of bundles.
 pub fn load(root: &Path) -> Result<Loaded, Error> {
     load_with(root, &Options::default())

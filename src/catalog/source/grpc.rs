@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 use prost::Message;
-use serde_json::Value;
 use tonic::Request;
 use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
 use tonic_prost::ProstCodec;
 
 use self::convert::Collected;
+use crate::catalog::fbc::Meta;
 
 /// How long a connection may take, and how long any single answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -88,7 +88,7 @@ impl Remote {
     }
 
     /// Reads the whole catalog as blobs of a file-based one, package by package.
-    pub async fn blobs(&self) -> Result<Vec<Value>, Error> {
+    pub async fn blobs(&self) -> Result<Vec<Meta>, Error> {
         let mut collected = Collected::default();
         self.each("ListBundles", wire::Empty {}, |bundle: wire::Bundle| {
             collected.bundle(bundle);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::wire;
 use crate::bundle::{Property, property};
 use crate::catalog::fbc::{
-    Bundle, Channel, DeprecatedReference, Deprecation, Deprecations, Entry, Package,
+    Bundle, Channel, DeprecatedReference, Deprecation, Deprecations, Entry, Meta, Package,
 };
 
 /// What was received so far. A registry lists a bundle once for each of its channels.
@@ -83,31 +83,24 @@ impl Collected {
         }
     }
 
-    pub(super) fn into_blobs(self) -> Vec<Value> {
+    pub(super) fn into_blobs(self) -> Vec<Meta> {
         let mut blobs = Vec::new();
         for (name, parts) in self.0 {
-            blobs.push(blob("olm.package", &parts.package));
+            blobs.push(Meta::Package(parts.package));
             for (channel, entries) in parts.channels {
-                let channel = Channel {
+                blobs.push(Meta::Channel(Channel {
                     package: name.clone(),
                     name: channel,
                     entries,
                     properties: Vec::new(),
-                };
-                blobs.push(blob("olm.channel", &channel));
+                }));
             }
-            blobs.extend(
-                parts
-                    .bundles
-                    .values()
-                    .map(|bundle| blob("olm.bundle", bundle)),
-            );
+            blobs.extend(parts.bundles.into_values().map(Meta::Bundle));
             if !parts.deprecations.is_empty() {
-                let deprecations = Deprecations {
+                blobs.push(Meta::Deprecations(Deprecations {
                     package: name,
                     entries: parts.deprecations,
-                };
-                blobs.push(blob("olm.deprecations", &deprecations));
+                }));
             }
         }
         blobs
@@ -124,17 +117,6 @@ impl Parts {
             message: deprecation.message.clone(),
         });
     }
-}
-
-fn blob(schema: &str, value: &impl serde::Serialize) -> Value {
-    // Our own types of strings and lists: they have a JSON form.
-    let mut blob = json!({ "schema": schema });
-    if let (Value::Object(blob), Ok(Value::Object(fields))) =
-        (&mut blob, serde_json::to_value(value))
-    {
-        blob.extend(fields);
-    }
-    blob
 }
 
 /// A manifest in line.
@@ -230,9 +212,14 @@ fn dependency(dependency: &wire::TypedValue) -> Option<Property> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::{Collected, wire};
+    use crate::catalog::fbc::meta_to_value;
+
+    fn blobs(collected: Collected) -> Vec<Value> {
+        collected.into_blobs().iter().map(meta_to_value).collect()
+    }
 
     fn bundle(channel: &str) -> wire::Bundle {
         wire::Bundle {
@@ -267,7 +254,7 @@ mod tests {
             ..wire::Package::default()
         };
         collected.package(package, &wire::Bundle::default());
-        let blobs = collected.into_blobs();
+        let blobs = blobs(collected);
         let schemas: Vec<_> = blobs
             .iter()
             .map(|blob| blob["schema"].as_str().unwrap())
@@ -317,7 +304,7 @@ mod tests {
             ],
             ..bundle("stable")
         });
-        let blobs = collected.into_blobs();
+        let blobs = blobs(collected);
         let properties = blobs
             .iter()
             .find(|blob| blob["schema"] == "olm.bundle")
@@ -348,7 +335,7 @@ mod tests {
             objects: vec!["{}".to_owned()],
             ..bundle("stable")
         });
-        let blobs = collected.into_blobs();
+        let blobs = blobs(collected);
         let kinds: Vec<_> = blobs[2]["properties"]
             .as_array()
             .unwrap()

@@ -1,0 +1,244 @@
+//! From a source to an index.
+
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use sha2::{Digest as _, Sha256};
+
+use super::grpc::Remote;
+use super::{BUNDLE_LABEL, CONFIGS_LABEL, DATABASE_LABEL, Error, Source, bundle_tree};
+use crate::catalog::fbc::{self, INDEX_IGNORE, Meta, Rules};
+use crate::catalog::index::{Builder, Index};
+use crate::catalog::store::Store;
+use crate::oci::Location;
+use crate::oci::blob_store::BlobStore;
+use crate::oci::layer::Limits;
+use crate::oci::pull::{PullOptions, PulledImage, each_file, pull_image};
+
+/// Where the files of a catalog are in its image, unless the image says otherwise.
+const CONFIGS: &str = "configs";
+
+/// Opens catalogs, with a cache.
+#[derive(Clone)]
+pub struct Sources {
+    store: Store,
+    blobs: BlobStore,
+    options: PullOptions,
+    limits: Limits,
+}
+
+/// A catalog that can be asked.
+#[derive(Debug)]
+pub struct Opened {
+    /// What was opened: the digest of an image, or a fingerprint of files.
+    pub digest: String,
+    /// Its content.
+    pub index: Index,
+}
+
+impl Sources {
+    /// Opens catalogs with a cache in this folder, which may be deleted at any time.
+    pub fn new(cache: &Path, options: PullOptions) -> Result<Self, Error> {
+        Ok(Self {
+            store: Store::open(cache)?,
+            blobs: BlobStore::open(cache)?,
+            options,
+            limits: Limits::default(),
+        })
+    }
+
+    /// Where images are kept.
+    pub fn blobs(&self) -> &BlobStore {
+        &self.blobs
+    }
+
+    /// How images are pulled.
+    pub fn options(&self) -> &PullOptions {
+        &self.options
+    }
+
+    /// Opens a catalog.
+    pub async fn open(&self, source: &Source) -> Result<Opened, Error> {
+        match source {
+            Source::Folder(path) => {
+                let digest = fingerprint("files", path)?;
+                let path = path.clone();
+                self.build(digest, move |builder| add_folder(builder, &path))
+                    .await
+            }
+            Source::Bundles(path) => {
+                let digest = fingerprint("bundles", path)?;
+                let path = path.clone();
+                self.build(digest, move |builder| add_bundles(builder, &path))
+                    .await
+            }
+            Source::Image(location) => self.open_image(location).await,
+            Source::Remote(address) => {
+                let blobs = Remote::connect(address).await?.blobs().await?;
+                let digest = digest_of(&blobs);
+                self.build(digest, move |builder| {
+                    Ok(blobs.iter().try_for_each(|blob| builder.add(blob))?)
+                })
+                .await
+            }
+        }
+    }
+
+    /// Opens a catalog image. Its index is enough: layers are pulled only when that is missing.
+    pub async fn open_image(&self, location: &Location) -> Result<Opened, Error> {
+        let image = pull_image(location, &self.options, &self.blobs).await?;
+        let folder = configs_folder(&image, location)?;
+        let name = location.to_string();
+        let limits = self.limits.clone();
+        let digest = image.digest.to_string();
+        self.build(digest, move |builder| {
+            let files = add_image(builder, &image, &folder, &limits)?;
+            if files == 0 {
+                return Err(Error::NoCatalog { image: name });
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Building takes seconds of computing: not on a thread that others wait for.
+    async fn build(
+        &self,
+        digest: String,
+        fill: impl FnOnce(&mut Builder) -> Result<(), Error> + Send + 'static,
+    ) -> Result<Opened, Error> {
+        let store = self.store.clone();
+        let built = tokio::task::spawn_blocking(move || {
+            let index = store.get_or_build(&digest, fill)?;
+            Ok(Opened { digest, index })
+        });
+        built
+            .await
+            .map_err(|error| Error::Interrupted(error.to_string()))?
+    }
+}
+
+fn configs_folder(image: &PulledImage, location: &Location) -> Result<String, Error> {
+    if let Some(folder) = image.labels.get(CONFIGS_LABEL) {
+        return Ok(folder.trim_start_matches('/').to_owned());
+    }
+    if image.labels.contains_key(DATABASE_LABEL) {
+        return Err(Error::Database(location.to_string()));
+    }
+    if image.labels.contains_key(BUNDLE_LABEL) {
+        return Err(Error::Bundle(location.to_string()));
+    }
+    Ok(CONFIGS.to_owned())
+}
+
+/// Adds the files of an image, and says how many there were. Layers are read once, from the top
+/// down, and so a file may be met before the `.indexignore` that leaves it out: then everything is
+/// read a second time.
+fn add_image(
+    builder: &mut Builder,
+    image: &PulledImage,
+    folder: &str,
+    limits: &Limits,
+) -> Result<usize, Error> {
+    let mut rules = Rules::default();
+    loop {
+        let mut ignores: Vec<(PathBuf, String)> = Vec::new();
+        let mut added: Vec<PathBuf> = Vec::new();
+        let mut failed = None;
+        each_file(image, folder, limits, &mut |path, content, _| {
+            let path = PathBuf::from(path);
+            if path.file_name().is_some_and(|name| name == INDEX_IGNORE) {
+                let mut text = String::new();
+                content.read_to_string(&mut text)?;
+                ignores.push((path, text));
+            } else if !rules.leave_out(&path) && failed.is_none() {
+                failed = builder.add_file(&path.display().to_string(), content).err();
+                added.push(path);
+            }
+            Ok(())
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        rules = Rules::default();
+        ignores
+            .iter()
+            .for_each(|(path, text)| rules.add(path, text));
+        if !added.iter().any(|path| rules.leave_out(path)) {
+            return Ok(added.len());
+        }
+        builder.clear();
+    }
+}
+
+fn add_folder(builder: &mut Builder, path: &Path) -> Result<(), Error> {
+    for file in fbc::walk(path)? {
+        match fs_err::File::open(path.join(&file)) {
+            Ok(content) => builder.add_file(&file.display().to_string(), content)?,
+            Err(error) => builder.report("", error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+fn add_bundles(builder: &mut Builder, path: &Path) -> Result<(), Error> {
+    let loaded = bundle_tree::load(path)?;
+    for package in loaded.packages {
+        builder.add(&Meta::Package(package.package))?;
+        for channel in package.channels {
+            builder.add(&Meta::Channel(channel))?;
+        }
+        for bundle in package.bundles {
+            builder.add(&Meta::Bundle(bundle))?;
+        }
+    }
+    for problem in loaded.problems {
+        if problem.left_out {
+            // The rest of the package is sound without it.
+            builder.report("", format!("{}: {}", problem.path.display(), problem.why));
+        }
+    }
+    Ok(())
+}
+
+/// Names, sizes and times of files: what changes when a file does. Reading two hundred megabytes
+/// to find out that nothing changed would cost more than it is worth.
+fn fingerprint(kind: &str, root: &Path) -> Result<String, Error> {
+    let mut hasher = Sha256::new();
+    hasher.update(root.as_os_str().as_encoded_bytes());
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs_err::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?;
+        let mut paths: Vec<PathBuf> = entries.iter().map(fs_err::DirEntry::path).collect();
+        paths.sort();
+        for path in paths {
+            hasher.update(path.as_os_str().as_encoded_bytes());
+            // A file that is gone by now is noticed when it is read.
+            let Ok(metadata) = path.symlink_metadata() else {
+                continue;
+            };
+            let written = metadata
+                .modified()
+                .ok()
+                .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            hasher.update(metadata.len().to_le_bytes());
+            hasher.update(written.unwrap_or_default().as_nanos().to_le_bytes());
+            if metadata.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    Ok(format!("{kind}-{}", hexadecimal(&hasher.finalize())))
+}
+
+fn digest_of(blobs: &[Meta]) -> String {
+    let mut hasher = Sha256::new();
+    for blob in blobs {
+        hasher.update(fbc::meta_to_value(blob).to_string());
+    }
+    format!("remote-{}", hexadecimal(&hasher.finalize()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
