@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::Findings;
 use super::crds::versions;
+use super::{Findings, Severity};
 use crate::bundle::{Bundle, Object, text_at};
 
 /// Bounds below which a value must not be.
@@ -90,14 +90,20 @@ struct Walk<'a, 'b> {
 }
 
 impl Walk<'_, '_> {
+    /// The status is written by the operator itself, so only readers of it are surprised.
     fn breaks(&mut self, rule: &'static str, path: &str, message: impl Into<String>, advice: &str) {
+        let severity = if path.contains(" .status") {
+            Severity::Warning
+        } else {
+            Severity::Error
+        };
         let path = if path.ends_with(' ') {
             format!("{path}.")
         } else {
             path.to_owned()
         };
         self.findings
-            .error(rule, (self.file, &path), message, advice);
+            .add(severity, rule, (self.file, &path), message, advice);
     }
 
     fn node(&mut self, path: &str, old: &Value, new: &Value) {

@@ -355,6 +355,18 @@ fn a_new_required_field_with_a_default_breaks_nothing() {
     assert_eq!(upgrade(&files), []);
 }
 
+#[test]
+fn a_change_of_the_status_is_only_a_warning() {
+    let status = "/spec/versions/0/schema/openAPIV3Schema/properties/status";
+    let mut old = sound();
+    let fields = json!({ "type": "object", "properties": { "phase": { "type": "string" } } });
+    set(&mut old.crd, status, fields);
+    let mut new = next();
+    set(&mut new.crd, status, json!({ "type": "object" }));
+    let findings = lint_upgrade(&bundle(&old), &bundle(&new));
+    assert_eq!(shown(&findings), ["warning field-removed"]);
+}
+
 #[rstest]
 #[case("/spec/versions/0/name", json!("v2"), "error crd-version-removed")]
 #[case("/spec/versions/0/served", json!(false), "error crd-version-removed")]
