@@ -13,7 +13,7 @@ mod apis;
 mod error;
 mod files;
 mod go;
-
+pub mod lint;
 mod load;
 mod manifests;
 mod metadata;

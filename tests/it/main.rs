@@ -7,6 +7,7 @@ mod support;
 
 mod architecture;
 mod bundle;
+mod bundle_data;
 mod bundle_tree;
 mod command_line;
 mod crds;

@@ -12,6 +12,7 @@
 
 mod graph;
 mod layout;
+mod read;
 
 #[cfg(test)]
 mod tests;
@@ -19,19 +20,13 @@ mod tests;
 pub use graph::UpdateGraph;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
-use crate::bundle::{self, Form, Limits, package_manifest};
+use crate::bundle::Form;
 use crate::catalog::fbc;
-use crate::version::{Range, Version};
 use graph::{Heads, Node};
-use layout::{Content, PackageFolder};
+use layout::PackageFolder;
+use read::{Ready, Unit, read_all};
 
 /// Why a folder is no catalog.
 #[derive(Debug, thiserror::Error)]
@@ -132,7 +127,7 @@ pub fn load_with(root: &Path, options: &Options) -> Result<Loaded, Error> {
             heads = heads.or(unit.heads);
             loaded.problems.extend(unit.problems);
         }
-        for blobs in assemble(folder, versions, heads, &mut loaded.problems) {
+        for blobs in assemble(folder, versions, heads.as_ref(), &mut loaded.problems) {
             if names.insert(blobs.package.name.clone()) {
                 loaded.packages.push(blobs);
             } else {
@@ -167,198 +162,11 @@ impl Problem {
     }
 }
 
-/// What one thread reads at a time: a version, or a package in the older format.
-#[derive(Debug, Clone, Copy)]
-struct Unit<'a> {
-    path: &'a Path,
-    older_format: bool,
-}
-
-impl<'a> Unit<'a> {
-    fn of(folder: &'a PackageFolder) -> Box<dyn Iterator<Item = Self> + 'a> {
-        match &folder.content {
-            Content::Versions(versions) => Box::new(versions.iter().map(|path| Self {
-                path,
-                older_format: false,
-            })),
-            Content::PackageManifest => Box::new(std::iter::once(Self {
-                path: &folder.path,
-                older_format: true,
-            })),
-        }
-    }
-}
-
-/// What became of a unit.
-#[derive(Debug, Default)]
-struct Read {
-    versions: Vec<Ready>,
-    /// The heads of channels, where a package manifest names them.
-    heads: Option<Heads>,
-    problems: Vec<Problem>,
-}
-
-/// A version, ready for the catalog.
-#[derive(Debug)]
-struct Ready {
-    path: PathBuf,
-    node: Node,
-    bundle: fbc::Bundle,
-    icon: Option<fbc::Icon>,
-    description: String,
-}
-
-/// Reads all units, in their order, with as many threads as there are processors.
-fn read_all(units: &[Unit<'_>], options: &Options) -> Vec<Read> {
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Read)>> = Mutex::new(Vec::with_capacity(units.len()));
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(units.len()) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(unit) = units.get(index) else {
-                        break;
-                    };
-                    let read = read_unit(*unit, options);
-                    // A thread that panicked had pushed all of an entry or none of it.
-                    done.lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push((index, read));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, read)| read).collect()
-}
-
-fn read_unit(unit: Unit<'_>, options: &Options) -> Read {
-    let mut read = Read::default();
-    let outcome = if unit.older_format {
-        read_package(unit.path, options, &mut read)
-    } else {
-        bundle::read_dir(unit.path)
-            .and_then(|tree| bundle::load(&tree))
-            .map(|bundle| read.add(unit.path, &bundle, options))
-    };
-    if let Err(error) = outcome {
-        let problem = Problem::left_out(unit.path, error.to_string());
-        read.problems.push(problem);
-    }
-    read
-}
-
-fn read_package(path: &Path, options: &Options, read: &mut Read) -> Result<(), bundle::Error> {
-    let limits = Limits {
-        total: 1 << 30,
-        ..Limits::default()
-    };
-    let tree = bundle::read_dir_within(path, &limits)?;
-    let package = package_manifest::load_package(&tree)?;
-    for (folder, error) in package.broken {
-        let problem = Problem::left_out(&path.join(folder), error.to_string());
-        read.problems.push(problem);
-    }
-    for bundle in &package.bundles {
-        let inside = Path::new(&bundle.csv.file).parent();
-        read.add(&path.join(inside.unwrap_or(Path::new(""))), bundle, options);
-    }
-    read.heads = Some(Heads {
-        default_channel: package.manifest.default_channel().to_owned(),
-        channels: package
-            .manifest
-            .channels
-            .into_iter()
-            .map(|channel| (channel.name, channel.current_csv))
-            .collect(),
-    });
-    Ok(())
-}
-
-impl Read {
-    fn add(&mut self, path: &Path, bundle: &bundle::Bundle, options: &Options) {
-        for warning in &bundle.warnings {
-            let problem = Problem::warning(path, warning.to_string());
-            self.problems.push(problem);
-        }
-        match ready(path, bundle, options, &mut self.problems) {
-            Ok(ready) => self.versions.push(ready),
-            Err(why) => self.problems.push(Problem::left_out(path, why)),
-        }
-    }
-}
-
-fn ready(
-    path: &Path,
-    bundle: &bundle::Bundle,
-    options: &Options,
-    problems: &mut Vec<Problem>,
-) -> Result<Ready, String> {
-    let version = Version::parse(&bundle.version)
-        .map_err(|error| format!("{}: spec.version: {error}", bundle.csv.file))?;
-    let image = options
-        .image
-        .replace("{package}", &bundle.package)
-        // The tag of an image cannot hold a plus.
-        .replace("{version}", &bundle.version.replace('+', "-"));
-    let rendered = bundle::render_as(bundle, &image, options.form).map_err(|e| e.to_string())?;
-    let spec = &bundle.csv.spec;
-    Ok(Ready {
-        path: path.to_owned(),
-        node: Node {
-            name: bundle.name.clone(),
-            version,
-            channels: bundle.channels.clone(),
-            default_channel: bundle.default_channel.clone(),
-            replaces: spec.replaces.clone(),
-            skips: spec.skips.clone(),
-            skip_range: skip_range(path, bundle, problems),
-        },
-        bundle: fbc::Bundle {
-            name: rendered.name,
-            package: rendered.package,
-            image: rendered.image,
-            properties: rendered.properties,
-            related_images: rendered.related_images,
-        },
-        icon: icon(bundle),
-        description: spec.description.clone(),
-    })
-}
-
-/// The range of versions that the bundle can follow. One that cannot be read would make all of the
-/// channel useless, so it is left out.
-fn skip_range(path: &Path, bundle: &bundle::Bundle, problems: &mut Vec<Problem>) -> String {
-    let text = bundle.csv.skip_range();
-    match Range::parse(text) {
-        Err(error) if !text.is_empty() => {
-            let why = format!("{}: olm.skipRange is ignored: {error}", bundle.csv.file);
-            problems.push(Problem::warning(path, why));
-            String::new()
-        }
-        _ => text.to_owned(),
-    }
-}
-
-/// The picture of a bundle, unless its data is no base64.
-fn icon(bundle: &bundle::Bundle) -> Option<fbc::Icon> {
-    let icon = bundle.csv.spec.icon.first()?;
-    let data: String = icon.base64data.split_whitespace().collect();
-    let is_base64 = STANDARD.decode(&data).is_ok_and(|bytes| !bytes.is_empty());
-    is_base64.then(|| fbc::Icon {
-        base64data: data,
-        mediatype: icon.mediatype.clone(),
-    })
-}
-
 /// Makes packages of the versions in a folder; usually that is one.
 fn assemble(
     folder: &PackageFolder,
     versions: Vec<Ready>,
-    heads: Option<Heads>,
+    heads: Option<&Heads>,
     problems: &mut Vec<Problem>,
 ) -> Vec<PackageBlobs> {
     let mut by_package: BTreeMap<String, Vec<Ready>> = BTreeMap::new();
@@ -373,21 +181,21 @@ fn assemble(
     }
     by_package
         .into_iter()
-        .filter_map(|(name, versions)| package(folder, name, versions, heads.clone(), problems))
+        .filter_map(|(name, versions)| package(folder, &name, versions, heads, problems))
         .collect()
 }
 
 fn package(
     folder: &PackageFolder,
-    name: String,
+    name: &str,
     versions: Vec<Ready>,
-    heads: Option<Heads>,
+    heads: Option<&Heads>,
     problems: &mut Vec<Problem>,
 ) -> Option<PackageBlobs> {
     let mut versions = without_doubles(versions, problems);
     let nodes: Vec<&Node> = versions.iter().map(|version| &version.node).collect();
     let graph = match heads {
-        Some(heads) => graph::of_heads(&nodes, heads),
+        Some(heads) => graph::of_heads(&nodes, heads.clone()),
         None => graph::of_versions(&nodes, folder.update_graph),
     };
     for (about, why) in graph.problems {
@@ -410,7 +218,7 @@ fn package(
     });
     let mut blobs = PackageBlobs {
         package: fbc::Package {
-            name: name.clone(),
+            name: name.to_owned(),
             default_channel: graph.default_channel,
             icon,
             description,
@@ -422,7 +230,7 @@ fn package(
     for (channel, found) in graph.channels {
         reached.extend(found.entries.iter().map(|entry| entry.name.clone()));
         blobs.channels.push(fbc::Channel {
-            package: name.clone(),
+            package: name.to_owned(),
             name: channel,
             entries: found.entries,
             properties: Vec::new(),
