@@ -8,6 +8,7 @@
 //	kubeconfig print the path of its kubeconfig
 //	env        print what a shell or a test needs to reach it
 //	build      only build the binaries
+//	bin        build the binaries and print their folder
 //
 // As root on Linux the cluster lives in a network namespace of its own and has one real node
 // (kubelet, containerd) beside simulated ones. Without root it has simulated nodes only.
@@ -35,6 +36,7 @@ Commands:
   kubeconfig  Print the path of the cluster's kubeconfig
   env         Print, as shell variables, what a test needs to reach the cluster
   build       Only build the binaries
+  bin         Build the binaries if need be, and print their folder
 
 Options:
   --name NAME        Which cluster; several can run side by side [env: CHANDLER_CLUSTER] [default: dev]
@@ -117,6 +119,12 @@ func run(arguments []string) error {
 		return cluster.printEnvironment()
 	case "build":
 		_, err := cluster.ensureBinaries()
+		return err
+	case "bin":
+		folder, err := cluster.ensureBinaries()
+		if err == nil {
+			fmt.Println(folder)
+		}
 		return err
 	}
 	fmt.Fprint(os.Stderr, usage)

@@ -108,19 +108,21 @@ pub async fn pull_image(
             pull.image(None, &version).await
         }
         Location::Registry(image) => {
-            let registry = &options.registry;
-            registry
-                .at_each_place(image, async |place| {
-                    let pull = Pull {
-                        name: place.to_string(),
-                        source: Source::Registry(place.clone()),
-                        options,
-                        store,
-                    };
-                    pull.image(place.digest().cloned(), &LayoutVersion::Only)
-                        .await
-                })
-                .await
+            let mut places = options.registry.places(image)?;
+            while let Some(place) = places.next() {
+                let digest = place.digest().cloned();
+                let pull = Pull {
+                    name: place.to_string(),
+                    source: Source::Registry(place),
+                    options,
+                    store,
+                };
+                match pull.image(digest, &LayoutVersion::Only).await {
+                    Ok(image) => return Ok(image),
+                    Err(error) => places.failed(error),
+                }
+            }
+            Err(places.error())
         }
     }
 }
@@ -225,8 +227,12 @@ impl Pull<'_> {
             .iter()
             .map(|layer| (layer.digest.clone(), layer.size))
             .collect();
-        stream::iter(wanted)
-            .map(async |(digest, size)| self.blob(&digest, size).await)
+        // Not mapped within the stream: that would not be known to move between threads.
+        let pulls: Vec<_> = wanted
+            .iter()
+            .map(|(digest, size)| self.blob(digest, *size))
+            .collect();
+        stream::iter(pulls)
             .buffer_unordered(self.options.at_once.max(1))
             .try_collect::<Vec<()>>()
             .await?;
