@@ -81,6 +81,17 @@ impl PulledImage {
             .chain(self.layers.iter().map(|layer| layer.digest.clone()))
             .collect()
     }
+
+    fn lost(&self, layer: &PulledLayer) -> Error {
+        Error::NotFound {
+            reference: self.digest.to_string(),
+            place: "the cache".into(),
+            what: format!(
+                "whole layer {} any more; pull the image again",
+                layer.digest
+            ),
+        }
+    }
 }
 
 /// How deep indexes may lie in each other.
@@ -145,7 +156,8 @@ pub fn files_of(
 }
 
 /// Hands each file below a folder of an image to a sink, without holding any. What the sink got is
-/// only good when this succeeds. Works through all layers: call it where blocking is allowed.
+/// only good when this succeeds. When a layer got lost or damaged since it was pulled, the error
+/// [is not found](Error::is_not_found), and another pull helps. Works through all layers: call it where blocking is allowed.
 pub fn each_file(
     image: &PulledImage,
     folder: &str,
@@ -160,15 +172,18 @@ pub fn each_file(
             media_type: layer.media_type.clone(),
             open: Box::new(|| match image.store.reader(&layer.digest)? {
                 Some(reader) => Ok(Box::new(reader) as Box<dyn Read>),
-                None => Err(Error::NotFound {
-                    reference: image.digest.to_string(),
-                    place: "the cache".into(),
-                    what: format!("layer {} any more; pull the image again", layer.digest),
-                }),
+                None => Err(image.lost(layer)),
             }),
         })
         .collect();
-    walk(&layers, folder, limits, sink)
+    walk(&layers, folder, limits, sink).map_err(|error| {
+        // Whatever a damaged layer looked like, that it is damaged is what matters.
+        let mut all = image.layers.iter();
+        match all.find(|layer| !image.store.verify(&layer.digest).unwrap_or(true)) {
+            Some(layer) => image.lost(layer),
+            None => error,
+        }
+    })
 }
 
 enum Source {

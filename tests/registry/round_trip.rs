@@ -5,10 +5,11 @@ use std::sync::Mutex;
 use bytes::Bytes;
 use chandler::oci::client::{Content, Pushed, RawManifest};
 use chandler::oci::image::{Compression, Image, index};
+use chandler::oci::layer::Limits;
 use chandler::oci::layout::Layout;
 use chandler::oci::manifest::Platform;
 use chandler::oci::mirror::Mirrors;
-use chandler::oci::pull::{PullOptions, pull_image};
+use chandler::oci::pull::{PullOptions, files_of, pull_image};
 use chandler::oci::{Digest, Error, Reporter, Silent};
 use serde_json::json;
 
@@ -83,8 +84,16 @@ async fn a_layer_that_was_damaged_on_disk_is_fetched_again() {
     let pulled = pull(&client, &target.to_string(), &store).await.unwrap();
     let path = &pulled.layers[0].path;
     let mut bytes = fs_err::read(path).unwrap();
-    bytes[100] ^= 1;
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
     fs_err::write(path, bytes).unwrap();
+    let error = files_of(&pulled, "/configs", &Limits::default()).unwrap_err();
+    assert!(error.is_not_found(), "{error}");
+    assert!(
+        error.to_string().contains("pull the image again"),
+        "{error}"
+    );
+    assert!(!path.exists());
 
     let again = pull(&client, &target.to_string(), &store).await.unwrap();
     assert_eq!(configs(&again)["catalog.json"], noise(1000));
