@@ -30,11 +30,13 @@ demo: ## Bring a cluster up, give it Chandler's API, and show what is there
 demo-down: ## Take the demo's cluster down
 	@$(LOCAL) down --name demo
 
-.PHONY: test test-unit test-cluster test-local
-test: test-unit test-local test-cluster ## All tests, on a real Kubernetes and a real registry
+.PHONY: test test-unit test-registry test-cluster test-local
+test: test-unit test-registry test-local test-cluster ## All tests, on a real Kubernetes and a real registry
 	@echo "all tests passed"
 test-unit: ## Only the tests that need no cluster
 	cargo test --lib --bins --examples --test it
+test-registry: ## Only the tests on a real registry
+	cargo test --test registry
 test-local: ## Only the tests of the local cluster's own tool
 	cd deploy/local && go test ./...
 # One cluster serves the whole run, and goes when it is over, however it ends.

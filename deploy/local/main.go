@@ -9,6 +9,7 @@
 //	env        print what a shell or a test needs to reach it
 //	build      only build the binaries
 //	tool       build a peer or a client that some tests use, and print where it is
+//	bin        build the binaries and print their folder
 //
 // As root on Linux the cluster lives in a network namespace of its own and has one real node
 // (kubelet, containerd) beside simulated ones. Without root it has simulated nodes only.
@@ -37,6 +38,7 @@ Commands:
   env         Print, as shell variables, what a test needs to reach the cluster
   build       Only build the binaries
   tool NAME   Build a program that some tests and benchmarks use (opm), and print its path
+  bin         Build the binaries if need be, and print their folder
 
 Options:
   --name NAME        Which cluster; several can run side by side [env: CHANDLER_CLUSTER] [default: dev]
@@ -122,6 +124,12 @@ func run(arguments []string) error {
 		return err
 	case "tool":
 		return cluster.tool(flags.Args())
+	case "bin":
+		folder, err := cluster.ensureBinaries()
+		if err == nil {
+			fmt.Println(folder)
+		}
+		return err
 	}
 	fmt.Fprint(os.Stderr, usage)
 	return &failure{message: fmt.Sprintf("there is no command `%s`", command), code: 2}

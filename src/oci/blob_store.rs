@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! blobs/sha256/HEX     whole blobs
-//! partial/sha256-HEX   a download that is under way, or was interrupted
+//! partial/sha256-HEX   a download that is under way, or was interrupted (.1, .2: others of the same)
 //! ```
 //!
 //! Two processes may share a store, and either may be killed at any point: a blob gets its name
@@ -21,6 +21,9 @@ use std::time::{Duration, SystemTime};
 use fs_err::{self as fs, File, OpenOptions};
 
 use super::{Digest, Error, Hasher};
+
+/// How many may download the same blob at the same time.
+const SLOTS: usize = 64;
 
 /// A folder of blobs.
 #[derive(Debug, Clone)]
@@ -137,37 +140,15 @@ impl BlobStore {
     /// Begins a download, or goes on with one that was interrupted. When somebody else is
     /// downloading the same blob, this one gets a file of its own.
     pub fn download(&self, digest: &Digest) -> Result<Download, Error> {
-        let path = self.partial(digest);
-        for _ in 0..100 {
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)?;
-            match file.file().try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => break,
-                Err(TryLockError::Error(error)) => return Err(error.into()),
-            }
-            // Between opening and locking, somebody may have finished it under its own name.
-            let same = fs::metadata(&path).is_ok_and(|named| {
-                file.metadata()
-                    .is_ok_and(|open| (open.dev(), open.ino()) == (named.dev(), named.ino()))
-            });
-            if same {
+        for slot in 0..SLOTS {
+            let path = self.partial(digest, slot);
+            if let Some(file) = lock(&path)? {
                 return Download::resume(self, digest, file, path);
             }
         }
-        let (file, path) = tempfile::Builder::new()
-            .prefix(&format!("{}.", partial_name(digest)))
-            .tempfile_in(self.partials())?
-            .keep()
-            .map_err(|error| error.error)?;
-        let file = File::from_parts(file, &path);
-        // A name nobody else knows: the lock only tells pruning that it is in use.
-        let _ = file.file().try_lock();
-        Download::resume(self, digest, file, path)
+        Err(Error::Io(io::Error::other(format!(
+            "{SLOTS} downloads of {digest} are under way already"
+        ))))
     }
 
     /// Removes every blob that is neither kept nor was used within `unused_for`, and downloads
@@ -186,11 +167,8 @@ impl BlobStore {
             })?;
         }
         each_file(&self.partials(), |path, _| {
-            let Some(file) = open_if_there(path)? else {
-                return Ok(());
-            };
             // A lock means that somebody is at it.
-            if file.file().try_lock().is_ok() {
+            if let Some(_locked) = lock(path)? {
                 remove_if_old(path, unused_for, &mut pruned)?;
             }
             Ok(())
@@ -206,13 +184,50 @@ impl BlobStore {
         self.root.join("partial")
     }
 
-    fn partial(&self, digest: &Digest) -> PathBuf {
-        self.partials().join(partial_name(digest))
+    fn partial(&self, digest: &Digest, slot: usize) -> PathBuf {
+        let name = format!("{}-{}", digest.algorithm(), digest.hex());
+        self.partials().join(match slot {
+            0 => name,
+            slot => format!("{name}.{slot}"),
+        })
+    }
+
+    /// Removes what others left of a blob that is whole now.
+    fn remove_leftovers(&self, digest: &Digest) -> Result<(), Error> {
+        for slot in 0..SLOTS {
+            let path = self.partial(digest, slot);
+            if path.exists()
+                && let Some(_locked) = lock(&path)?
+            {
+                fs::remove_file(&path)?;
+            }
+        }
+        Ok(())
     }
 }
 
-fn partial_name(digest: &Digest) -> String {
-    format!("{}-{}", digest.algorithm(), digest.hex())
+/// Opens a partial file and locks it; none when somebody else has.
+fn lock(path: &Path) -> Result<Option<File>, Error> {
+    loop {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        match file.file().try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+        // Between opening and locking, somebody may have finished or removed it.
+        let open = file.metadata()?;
+        let same = fs::metadata(path)
+            .is_ok_and(|named| (open.dev(), open.ino()) == (named.dev(), named.ino()));
+        if same {
+            return Ok(Some(file));
+        }
+    }
 }
 
 /// A blob that is being fetched. Dropping it keeps what was written, to go on with later.
@@ -220,7 +235,7 @@ fn partial_name(digest: &Digest) -> String {
 pub struct Download {
     file: File,
     path: PathBuf,
-    target: PathBuf,
+    store: BlobStore,
     digest: Digest,
     hasher: Hasher,
     written: u64,
@@ -236,7 +251,7 @@ impl Download {
         let mut download = Self {
             file,
             path,
-            target: store.path(digest),
+            store: store.clone(),
             digest: digest.clone(),
             hasher: digest.hasher(),
             written: 0,
@@ -290,11 +305,13 @@ impl Download {
         // A file that is whole before it has its name stays so when the power goes. The folder
         // is not synchronised: a name that got lost only means to fetch again.
         self.file.file().sync_data()?;
-        if let Some(folder) = self.target.parent() {
+        let target = self.store.path(&self.digest);
+        if let Some(folder) = target.parent() {
             fs::create_dir_all(folder)?;
         }
-        fs::rename(&self.path, &self.target)?;
-        Ok(self.target)
+        fs::rename(&self.path, &target)?;
+        self.store.remove_leftovers(&self.digest)?;
+        Ok(target)
     }
 
     /// Removes what was written.
@@ -400,110 +417,4 @@ fn remove_if_old(path: &Path, unused_for: Duration, pruned: &mut Pruned) -> Resu
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-    use std::io::Read as _;
-    use std::time::Duration;
-
-    use super::{BlobStore, Digest};
-    use crate::oci::Error;
-
-    fn store() -> (tempfile::TempDir, BlobStore) {
-        let folder = tempfile::tempdir().unwrap();
-        let store = BlobStore::open(folder.path()).unwrap();
-        (folder, store)
-    }
-
-    #[test]
-    fn what_is_put_is_read_back_by_its_digest() {
-        let (_folder, store) = store();
-        let digest = store.put(b"content").unwrap();
-        assert_eq!(store.read(&digest, 100).unwrap().unwrap(), b"content");
-        assert_eq!(store.size(&digest), Some(7));
-        assert!(store.verify(&digest).unwrap());
-        assert!(store.read(&Digest::of(b"other"), 100).unwrap().is_none());
-        assert!(matches!(
-            store.read(&digest, 6).unwrap_err(),
-            Error::TooLarge { .. }
-        ));
-    }
-
-    #[test]
-    fn an_interrupted_download_goes_on_where_it_was() {
-        let (_folder, store) = store();
-        let digest = Digest::of(b"first second");
-        let mut download = store.download(&digest).unwrap();
-        download.write(b"first ").unwrap();
-        drop(download);
-        let mut download = store.download(&digest).unwrap();
-        assert_eq!(download.written(), 6);
-        download.write(b"second").unwrap();
-        download.finish("a blob").unwrap();
-        assert_eq!(store.read(&digest, 100).unwrap().unwrap(), b"first second");
-        assert_eq!(store.download(&digest).unwrap().written(), 0);
-    }
-
-    #[test]
-    fn a_download_with_the_wrong_content_is_refused_and_not_kept() {
-        let (_folder, store) = store();
-        let digest = Digest::of(b"right");
-        let mut download = store.download(&digest).unwrap();
-        download.write(b"wrong").unwrap();
-        let error = download.finish("a blob").unwrap_err();
-        assert!(matches!(error, Error::DigestMismatch { .. }), "{error}");
-        assert_eq!(store.size(&digest), None);
-        assert_eq!(store.download(&digest).unwrap().written(), 0);
-    }
-
-    #[test]
-    fn a_damaged_blob_is_removed_and_counts_as_absent() {
-        let (_folder, store) = store();
-        for damage in [&b"contenT"[..], b"cont", b"content and more", b""] {
-            let digest = store.put(b"content").unwrap();
-            fs_err::write(store.path(&digest), damage).unwrap();
-            assert!(store.read(&digest, 100).unwrap().is_none());
-            assert_eq!(store.size(&digest), None);
-        }
-        let digest = store.put(b"content").unwrap();
-        fs_err::write(store.path(&digest), b"damaged").unwrap();
-        assert!(!store.verify(&digest).unwrap());
-        let digest = store.put(b"content").unwrap();
-        fs_err::write(store.path(&digest), b"damaged").unwrap();
-        let mut reader = store.reader(&digest).unwrap().unwrap();
-        let error = reader.read_to_end(&mut Vec::new()).unwrap_err();
-        assert!(error.to_string().contains("damaged"), "{error}");
-        assert_eq!(store.size(&digest), None);
-    }
-
-    #[test]
-    fn two_who_download_the_same_do_not_disturb_each_other() {
-        let (_folder, store) = store();
-        let digest = Digest::of(b"content");
-        let mut one = store.download(&digest).unwrap();
-        let mut other = store.download(&digest).unwrap();
-        one.write(b"con").unwrap();
-        other.write(b"content").unwrap();
-        other.finish("a blob").unwrap();
-        one.write(b"tent").unwrap();
-        one.finish("a blob").unwrap();
-        assert_eq!(store.read(&digest, 100).unwrap().unwrap(), b"content");
-    }
-
-    #[test]
-    fn pruning_spares_what_is_kept_or_young_or_under_way() {
-        let (_folder, store) = store();
-        let kept = store.put(b"kept").unwrap();
-        let gone = store.put(b"gone").unwrap();
-        let under_way = store.download(&Digest::of(b"x")).unwrap();
-        drop(store.download(&Digest::of(b"y")).unwrap());
-        let keep = BTreeSet::from([kept.clone()]);
-
-        let pruned = store.prune(&keep, Duration::from_hours(1)).unwrap();
-        assert_eq!(pruned.files, 0);
-        let pruned = store.prune(&keep, Duration::ZERO).unwrap();
-        assert_eq!((pruned.files, pruned.bytes), (2, 4));
-        assert_eq!(store.size(&gone), None);
-        assert_eq!(store.size(&kept), Some(4));
-        assert!(under_way.path.exists());
-    }
-}
+mod tests;

@@ -132,15 +132,27 @@ impl Registry {
     /// The digest that an image has now, without its manifest: what polling asks for. For an
     /// image of several platforms it is the digest of the whole.
     pub async fn digest(&self, image: &ImageReference) -> Result<Digest, Error> {
-        self.at_each_place(image, async |place| self.digest_at(&place).await)
-            .await
+        let mut places = self.places(image)?;
+        while let Some(place) = places.next() {
+            match self.digest_at(&place).await {
+                Ok(digest) => return Ok(digest),
+                Err(error) => places.failed(error),
+            }
+        }
+        Err(places.error())
     }
 
     /// An image's manifest, or its index if it is for several platforms, from the first mirror
     /// that has it.
     pub async fn manifest(&self, image: &ImageReference) -> Result<RawManifest, Error> {
-        self.at_each_place(image, async |place| self.manifest_at(&place).await)
-            .await
+        let mut places = self.places(image)?;
+        while let Some(place) = places.next() {
+            match self.manifest_at(&place).await {
+                Ok(manifest) => return Ok(manifest),
+                Err(error) => places.failed(error),
+            }
+        }
+        Err(places.error())
     }
 
     /// All tags of a repository.
@@ -201,32 +213,13 @@ impl Registry {
         Ok(index)
     }
 
-    /// Calls `ask` for each place an image may be at until one has it.
-    pub(super) async fn at_each_place<T>(
-        &self,
-        image: &ImageReference,
-        mut ask: impl AsyncFnMut(ImageReference) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let mut attempts = Vec::new();
-        for place in self.settings.mirrors.places(image)? {
-            match ask(place).await {
-                Ok(found) => return Ok(found),
-                Err(error) => {
-                    tracing::debug!(%error, "one place does not have the image");
-                    attempts.push(error);
-                }
-            }
-        }
-        match attempts.pop() {
-            Some(only) if attempts.is_empty() => Err(only),
-            last => {
-                attempts.extend(last);
-                Err(Error::NoSource {
-                    reference: image.to_string(),
-                    attempts,
-                })
-            }
-        }
+    /// Where an image may be, one after the other.
+    pub(super) fn places(&self, image: &ImageReference) -> Result<Places, Error> {
+        Ok(Places {
+            left: self.settings.mirrors.places(image)?.into_iter(),
+            image: image.clone(),
+            attempts: Vec::new(),
+        })
     }
 
     pub(super) async fn manifest_at(&self, image: &ImageReference) -> Result<RawManifest, Error> {
@@ -260,7 +253,7 @@ impl Registry {
         let version = image.version();
         let url = self.url(image, &format!("manifests/{version}"));
         let answer = self
-            .retried(async || {
+            .retried(|| async {
                 let request = self.request(image, Method::HEAD, &url)?;
                 let request = http::accept(request, &MANIFESTS);
                 let what = format!("manifest `{version}`");
@@ -283,11 +276,43 @@ impl Registry {
         what: &str,
         accept: &[&str],
     ) -> Result<Answer, Error> {
-        self.retried(async || {
+        self.retried(|| async {
             let request = http::accept(self.request(image, Method::GET, url)?, accept);
             let response = self.send(image, Access::Pull, request, what).await?;
             self.small(image, response, what).await
         })
         .await
+    }
+}
+
+/// The places that an image may be at, and what those said that were asked.
+pub(super) struct Places {
+    left: std::vec::IntoIter<ImageReference>,
+    image: ImageReference,
+    attempts: Vec<Error>,
+}
+
+impl Places {
+    pub(super) fn next(&mut self) -> Option<ImageReference> {
+        self.left.next()
+    }
+
+    pub(super) fn failed(&mut self, error: Error) {
+        tracing::debug!(%error, "one place does not have the image");
+        self.attempts.push(error);
+    }
+
+    /// What to tell when all were asked in vain.
+    pub(super) fn error(mut self) -> Error {
+        match self.attempts.pop() {
+            Some(only) if self.attempts.is_empty() => only,
+            last => {
+                self.attempts.extend(last);
+                Error::NoSource {
+                    reference: self.image.to_string(),
+                    attempts: self.attempts,
+                }
+            }
+        }
     }
 }

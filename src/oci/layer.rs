@@ -67,7 +67,7 @@ pub type Sink<'a> = dyn FnMut(&str, &mut dyn Read, u64) -> Result<(), Error> + '
 /// How many times links may lead elsewhere.
 const MAX_ROUNDS: usize = 8;
 /// How many places may be looked for at once.
-const MAX_REQUESTS: usize = 10_000;
+const MAX_REQUESTS: usize = 1000;
 /// How large the names of one entry may be.
 const MAX_HEADER: u64 = 1024 * 1024;
 

@@ -81,6 +81,17 @@ impl PulledImage {
             .chain(self.layers.iter().map(|layer| layer.digest.clone()))
             .collect()
     }
+
+    fn lost(&self, layer: &PulledLayer) -> Error {
+        Error::NotFound {
+            reference: self.digest.to_string(),
+            place: "the cache".into(),
+            what: format!(
+                "whole layer {} any more; pull the image again",
+                layer.digest
+            ),
+        }
+    }
 }
 
 /// How deep indexes may lie in each other.
@@ -108,19 +119,21 @@ pub async fn pull_image(
             pull.image(None, &version).await
         }
         Location::Registry(image) => {
-            let registry = &options.registry;
-            registry
-                .at_each_place(image, async |place| {
-                    let pull = Pull {
-                        name: place.to_string(),
-                        source: Source::Registry(place.clone()),
-                        options,
-                        store,
-                    };
-                    pull.image(place.digest().cloned(), &LayoutVersion::Only)
-                        .await
-                })
-                .await
+            let mut places = options.registry.places(image)?;
+            while let Some(place) = places.next() {
+                let digest = place.digest().cloned();
+                let pull = Pull {
+                    name: place.to_string(),
+                    source: Source::Registry(place),
+                    options,
+                    store,
+                };
+                match pull.image(digest, &LayoutVersion::Only).await {
+                    Ok(image) => return Ok(image),
+                    Err(error) => places.failed(error),
+                }
+            }
+            Err(places.error())
         }
     }
 }
@@ -143,7 +156,8 @@ pub fn files_of(
 }
 
 /// Hands each file below a folder of an image to a sink, without holding any. What the sink got is
-/// only good when this succeeds. Works through all layers: call it where blocking is allowed.
+/// only good when this succeeds. When a layer got lost or damaged since it was pulled, the error
+/// [is not found](Error::is_not_found), and another pull helps. Works through all layers: call it where blocking is allowed.
 pub fn each_file(
     image: &PulledImage,
     folder: &str,
@@ -158,15 +172,18 @@ pub fn each_file(
             media_type: layer.media_type.clone(),
             open: Box::new(|| match image.store.reader(&layer.digest)? {
                 Some(reader) => Ok(Box::new(reader) as Box<dyn Read>),
-                None => Err(Error::NotFound {
-                    reference: image.digest.to_string(),
-                    place: "the cache".into(),
-                    what: format!("layer {} any more; pull the image again", layer.digest),
-                }),
+                None => Err(image.lost(layer)),
             }),
         })
         .collect();
-    walk(&layers, folder, limits, sink)
+    walk(&layers, folder, limits, sink).map_err(|error| {
+        // Whatever a damaged layer looked like, that it is damaged is what matters.
+        let mut all = image.layers.iter();
+        match all.find(|layer| !image.store.verify(&layer.digest).unwrap_or(true)) {
+            Some(layer) => image.lost(layer),
+            None => error,
+        }
+    })
 }
 
 enum Source {
@@ -225,8 +242,12 @@ impl Pull<'_> {
             .iter()
             .map(|layer| (layer.digest.clone(), layer.size))
             .collect();
-        stream::iter(wanted)
-            .map(async |(digest, size)| self.blob(&digest, size).await)
+        // Not mapped within the stream: that would not be known to move between threads.
+        let pulls: Vec<_> = wanted
+            .iter()
+            .map(|(digest, size)| self.blob(digest, *size))
+            .collect();
+        stream::iter(pulls)
             .buffer_unordered(self.options.at_once.max(1))
             .try_collect::<Vec<()>>()
             .await?;

@@ -14,3 +14,5 @@ pub mod cluster;
 pub mod csv;
 pub mod data;
 mod dump;
+pub mod proxy;
+pub mod registry;

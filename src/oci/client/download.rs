@@ -80,7 +80,7 @@ impl Registry {
     ) -> Result<bool, Error> {
         let url = self.url(image, &format!("blobs/{digest}"));
         let found = self
-            .retried(async || {
+            .retried(|| async {
                 let request = self.request(image, Method::HEAD, &url)?;
                 self.send(image, access, request, "blob").await
             })

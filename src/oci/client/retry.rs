@@ -79,9 +79,11 @@ impl Pauses {
 
 impl Registry {
     /// Does something, again and again if need be.
-    pub(super) async fn retried<T>(
+    ///
+    /// Not an async closure: its future would not be known to move between threads.
+    pub(super) async fn retried<T, F: Future<Output = Result<T, Error>>>(
         &self,
-        mut attempt: impl AsyncFnMut() -> Result<T, Error>,
+        mut attempt: impl FnMut() -> F,
     ) -> Result<T, Error> {
         let mut pauses = Pauses::new(&self.settings.retry);
         loop {

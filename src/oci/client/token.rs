@@ -1,5 +1,7 @@
 //! Getting in: what a registry asks for, and the token that answers it.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use reqwest::Url;
@@ -9,8 +11,6 @@ use super::Registry;
 use super::http::{Access, network};
 use crate::oci::auth::{Login, Secret};
 use crate::oci::{Error, ImageReference};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 
 /// What a login is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

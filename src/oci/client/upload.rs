@@ -44,18 +44,21 @@ impl Registry {
         image: &Image,
         target: &ImageReference,
     ) -> Result<ImageReference, Error> {
-        let blobs: Vec<(Digest, Bytes)> = image
+        let blobs: Vec<(Digest, u64, Content)> = image
             .layers
             .iter()
             .chain([&image.config])
-            .map(|blob| Ok((blob.digest.parse()?, Bytes::copy_from_slice(&blob.bytes))))
-            .collect::<Result<_, Error>>()?;
-        stream::iter(blobs)
-            .map(async |(digest, bytes)| {
-                let size = bytes.len() as u64;
-                let content = Content::Bytes(bytes);
-                self.push_blob(target, &digest, size, &content, None).await
+            .map(|blob| {
+                let content = Content::Bytes(Bytes::copy_from_slice(&blob.bytes));
+                Ok((blob.digest.parse()?, blob.bytes.len() as u64, content))
             })
+            .collect::<Result<_, Error>>()?;
+        // Not mapped within the stream: that would not be known to move between threads.
+        let pushes: Vec<_> = blobs
+            .iter()
+            .map(|(digest, size, content)| self.push_blob(target, digest, *size, content, None))
+            .collect();
+        stream::iter(pushes)
             .buffer_unordered(AT_ONCE)
             .try_collect::<Vec<_>>()
             .await?;
@@ -81,7 +84,7 @@ impl Registry {
         if self.has_blob_for(target, digest, Access::Push).await? {
             return Ok(Pushed::Existed);
         }
-        self.retried(async || {
+        self.retried(|| async {
             let begun = self.begin_upload(target, digest, mount_from).await?;
             if begun.status() == StatusCode::CREATED && mount_from.is_some() {
                 return Ok(Pushed::Mounted);
@@ -107,7 +110,7 @@ impl Registry {
         };
         let url = self.url(target, &format!("manifests/{version}"));
         let response = self
-            .retried(async || {
+            .retried(|| async {
                 let request = self
                     .request(target, Method::PUT, &url)?
                     .header(CONTENT_TYPE, &manifest.media_type)

@@ -138,7 +138,17 @@ impl State {
             Plain::Tar(source) => source.read(buffer),
             Plain::Gzip(decoder) => decoder.read(buffer),
             Plain::Zstd(decoder) => decoder.read(buffer),
-        }?;
+        };
+        let count = match count {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+            Err(error) => {
+                return self.stop(Error::Layer {
+                    layer: self.layer.clone(),
+                    reason: format!("it cannot be read: {error}"),
+                });
+            }
+        };
         let bytes = count as u64;
         self.unpacked += bytes;
         if self.before + self.unpacked > self.total_bytes {
