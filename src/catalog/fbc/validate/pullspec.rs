@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! image     = [ domain "/" ] path [ ":" tag ] [ "@" digest ]
-//! domain    = host [ ":" port ], where host has a dot, is `localhost`, or a port or capitals follow
+//! domain    = host [ ":" port ], where host has a dot, is `localhost`, or has a port
 //! path      = component { "/" component }
 //! component = letters and digits, with `.`, `_`, `__` or any number of `-` in between
 //! ```
@@ -48,11 +48,7 @@ pub fn check_pull_spec(image: &str) -> Result<(), String> {
 /// What stands before the first slash is only a domain if it looks like one.
 fn split_domain(image: &str) -> (&str, &str) {
     match image.split_once('/') {
-        Some((domain, rest))
-            if domain.contains(['.', ':'])
-                || domain == "localhost"
-                || domain.to_lowercase() != domain =>
-        {
+        Some((domain, rest)) if domain.contains(['.', ':']) || domain == "localhost" => {
             let domain = if domain == "index.docker.io" {
                 "docker.io"
             } else {
@@ -66,24 +62,9 @@ fn split_domain(image: &str) -> (&str, &str) {
 
 fn check_domain(domain: &str) -> Result<(), String> {
     let wrong = || Err(format!("{domain:?} is not the name of a registry"));
-    let (host, port) = if let Some(address) = domain.strip_prefix('[') {
-        let Some((address, after)) = address.split_once(']') else {
-            return wrong();
-        };
-        let inside = |byte: u8| byte.is_ascii_hexdigit() || byte == b':';
-        if address.is_empty() || !address.bytes().all(inside) {
-            return wrong();
-        }
-        match (after, after.strip_prefix(':')) {
-            ("", _) => return Ok(()),
-            (_, Some(port)) => ("localhost", Some(port)),
-            _ => return wrong(),
-        }
-    } else {
-        match domain.split_once(':') {
-            None => (domain, None),
-            Some((host, port)) => (host, Some(port)),
-        }
+    let (host, port) = match domain.split_once(':') {
+        None => (domain, None),
+        Some((host, port)) => (host, Some(port)),
     };
     let label = |label: &str| {
         !label.is_empty()
