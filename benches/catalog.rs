@@ -15,6 +15,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use chandler::catalog::index::{Builder, Index};
+use chandler::catalog::source::{Source, Sources};
+use chandler::oci::client::{Registry, Settings};
+use chandler::oci::image::{File, Image, Start};
+use chandler::oci::layout::Layout;
+use chandler::oci::pull::PullOptions;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args()
@@ -28,6 +33,7 @@ fn main() -> anyhow::Result<()> {
         .as_slice()
     {
         ["index", source, target] => index(Path::new(source), Path::new(target)),
+        ["image", layout, cache] => image(layout, Path::new(cache)),
         ["open", file] => open(Path::new(file)),
         ["write", folder] => whole_catalog::write(Path::new(folder), 1).map(|_| ()),
         _ => compare(),
@@ -48,6 +54,12 @@ fn compare() -> anyhow::Result<()> {
     let warm = measured(&["open", &text(&folder.path().join("one.index"))])?;
     println!("chandler, cold index:  {cold}");
     println!("chandler, warm start:  {warm}");
+    let layout = pack(&source, &folder.path().join("layout"))?;
+    let cache = text(&folder.path().join("cache"));
+    let image = measured(&["image", &layout, &cache])?;
+    let again = measured(&["image", &layout, &cache])?;
+    println!("chandler, from layers: {image}");
+    println!("chandler, the same, in the cache: {again}");
 
     let large = folder.path().join("large");
     let size = whole_catalog::write(&large, 10)?;
@@ -154,6 +166,38 @@ fn index(source: &Path, target: &Path) -> anyhow::Result<()> {
         bail!("{problems:?}");
     }
     report(seconds)
+}
+
+/// Packs the catalog as an image in an OCI layout.
+fn pack(source: &Path, layout: &Path) -> anyhow::Result<String> {
+    let mut files = Vec::new();
+    for entry in fs_err::read_dir(source)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        files.push(File {
+            path: format!("configs/{name}/catalog.json"),
+            mode: 0o644,
+            content: fs_err::read(entry.path().join("catalog.json"))?,
+        });
+    }
+    let image = Image::build(files, &Start::default())?;
+    Layout::create(layout)?.put(&image, Some("v1"))?;
+    Ok(format!("oci:{}:v1", layout.display()))
+}
+
+/// From an image to an index that answers, by way of the cache.
+fn image(layout: &str, cache: &Path) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let options = PullOptions::new(Registry::new(Settings::default()));
+    let sources = Sources::new(cache, options)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let opened = runtime.block_on(sources.open(&Source::parse(layout)?))?;
+    if opened.index.packages().is_empty() {
+        bail!("no packages");
+    }
+    report(start.elapsed())
 }
 
 fn open(file: &Path) -> anyhow::Result<()> {

@@ -6,6 +6,7 @@
 mod support;
 
 mod access;
+mod catalog;
 mod child;
 mod faults;
 mod killed;

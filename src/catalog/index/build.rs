@@ -152,7 +152,7 @@ fn write(
                 problems.extend(messages.into_iter().map(|message| Problem {
                     package: name.to_owned(),
                     message,
-                }))
+                }));
             }
         }
         Ok(())

@@ -54,7 +54,7 @@ pub fn load(data: &BTreeMap<String, String>) -> Result<Loaded, Error> {
             .unwrap_or_default()
             .to_owned();
         match load_package(&files(&package, &csvs, &crds)) {
-            Ok(package) => add(package, &mut loaded),
+            Ok(package) => add(&package, &mut loaded),
             Err(error) => loaded.problems.push((name, error.to_string())),
         }
     }
@@ -106,7 +106,7 @@ fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-fn add(package: Package, loaded: &mut Loaded) {
+fn add(package: &Package, loaded: &mut Loaded) {
     let manifest = &package.manifest;
     for (folder, error) in &package.broken {
         let why = format!("{}: {error}", folder.trim_end_matches('/'));

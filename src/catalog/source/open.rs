@@ -1,19 +1,18 @@
 //! From a source to an index.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
-
-use sha2::{Digest as _, Sha256};
 
 use super::grpc::Remote;
 use super::{BUNDLE_LABEL, CONFIGS_LABEL, DATABASE_LABEL, Error, Source, bundle_tree};
 use crate::catalog::fbc::{self, INDEX_IGNORE, Meta, Rules};
 use crate::catalog::index::{Builder, Index};
 use crate::catalog::store::Store;
-use crate::oci::Location;
 use crate::oci::blob_store::BlobStore;
 use crate::oci::layer::Limits;
 use crate::oci::pull::{PullOptions, PulledImage, each_file, pull_image};
+use crate::oci::{Hasher, Location};
 
 /// Where the files of a catalog are in its image, unless the image says otherwise.
 const CONFIGS: &str = "configs";
@@ -131,43 +130,78 @@ fn configs_folder(image: &PulledImage, location: &Location) -> Result<String, Er
     Ok(CONFIGS.to_owned())
 }
 
-/// Adds the files of an image, and says how many there were. Layers are read once, from the top
-/// down, and so a file may be met before the `.indexignore` that leaves it out: then everything is
-/// read a second time.
+/// Adds the files of an image, and says how many there were.
+///
+/// Layers are read once, from the top down, and so a file may be met before the `.indexignore`
+/// that leaves it out, or before the second one of its name that counts instead. When that
+/// happened, everything is read again by somebody who knows.
 fn add_image(
     builder: &mut Builder,
     image: &PulledImage,
     folder: &str,
     limits: &Limits,
 ) -> Result<usize, Error> {
-    let mut rules = Rules::default();
+    let mut known = Seen::default();
     loop {
-        let mut ignores: Vec<(PathBuf, String)> = Vec::new();
-        let mut added: Vec<PathBuf> = Vec::new();
+        let mut seen = Seen::default();
+        let mut added = 0;
         let mut failed = None;
         each_file(image, folder, limits, &mut |path, content, _| {
             let path = PathBuf::from(path);
+            let time = seen.meet(&path);
             if path.file_name().is_some_and(|name| name == INDEX_IGNORE) {
                 let mut text = String::new();
                 content.read_to_string(&mut text)?;
-                ignores.push((path, text));
-            } else if !rules.leave_out(&path) && failed.is_none() {
+                seen.ignores.insert(path, text);
+            } else if known.counts(&path, time) && failed.is_none() {
                 failed = builder.add_file(&path.display().to_string(), content).err();
-                added.push(path);
+                added += 1;
             }
             Ok(())
         })?;
         if let Some(error) = failed {
             return Err(error.into());
         }
-        rules = Rules::default();
-        ignores
-            .iter()
-            .for_each(|(path, text)| rules.add(path, text));
-        if !added.iter().any(|path| rules.leave_out(path)) {
-            return Ok(added.len());
+        if seen.agrees_with(&known) {
+            return Ok(added);
         }
         builder.clear();
+        known = seen.with_rules();
+    }
+}
+
+/// What was met in an image.
+#[derive(Default)]
+struct Seen {
+    times: BTreeMap<PathBuf, usize>,
+    ignores: BTreeMap<PathBuf, String>,
+    rules: Rules,
+}
+
+impl Seen {
+    fn meet(&mut self, path: &Path) -> usize {
+        let times = self.times.entry(path.to_owned()).or_default();
+        *times += 1;
+        *times
+    }
+
+    /// Whether a file that is met for the so-many-th time is part of the catalog. Nothing is known
+    /// in the first round, and everything seems to be.
+    fn counts(&self, path: &Path, time: usize) -> bool {
+        self.times.get(path).is_none_or(|times| *times == time) && !self.rules.leave_out(path)
+    }
+
+    fn with_rules(mut self) -> Self {
+        for (path, text) in &self.ignores {
+            self.rules.add(path, text);
+        }
+        self
+    }
+
+    /// Whether the round that ended here was read with all that was to be known.
+    fn agrees_with(&self, known: &Self) -> bool {
+        let first = known.times.is_empty();
+        !first || (self.ignores.is_empty() && self.times.values().all(|times| *times == 1))
     }
 }
 
@@ -204,7 +238,7 @@ fn add_bundles(builder: &mut Builder, path: &Path) -> Result<(), Error> {
 /// Names, sizes and times of files: what changes when a file does. Reading two hundred megabytes
 /// to find out that nothing changed would cost more than it is worth.
 fn fingerprint(kind: &str, root: &Path) -> Result<String, Error> {
-    let mut hasher = Sha256::new();
+    let mut hasher = Hasher::default();
     hasher.update(root.as_os_str().as_encoded_bytes());
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -221,24 +255,20 @@ fn fingerprint(kind: &str, root: &Path) -> Result<String, Error> {
                 .modified()
                 .ok()
                 .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-            hasher.update(metadata.len().to_le_bytes());
-            hasher.update(written.unwrap_or_default().as_nanos().to_le_bytes());
+            hasher.update(&metadata.len().to_le_bytes());
+            hasher.update(&written.unwrap_or_default().as_nanos().to_le_bytes());
             if metadata.is_dir() {
                 folders.push(path);
             }
         }
     }
-    Ok(format!("{kind}-{}", hexadecimal(&hasher.finalize())))
+    Ok(format!("{kind}-{}", hasher.finish().hex()))
 }
 
 fn digest_of(blobs: &[Meta]) -> String {
-    let mut hasher = Sha256::new();
+    let mut hasher = Hasher::default();
     for blob in blobs {
-        hasher.update(fbc::meta_to_value(blob).to_string());
+        hasher.update(fbc::meta_to_value(blob).to_string().as_bytes());
     }
-    format!("remote-{}", hexadecimal(&hasher.finalize()))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("remote-{}", hasher.finish().hex())
 }
