@@ -5,7 +5,7 @@
 //! - [`yaml`]: the YAML that Kubernetes reads and writes
 //! - [`version`]: semantic versions, and the ranges of OLM and of users
 //! - [`api`]: the wire types, one file per kind, and their CRDs
-//! - [`oci`]: images, made without a container engine
+//! - [`oci`]: images, built, pulled and pushed without a container engine
 //! - [`bundle`]: operator bundles
 //! - [`catalog`]: catalogs of bundles
 //! - [`cli`]: the command line
