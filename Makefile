@@ -22,7 +22,7 @@ PROFILE_DIR = $(TARGET_DIR)/$(CARGO_BUILD_TARGET)/$(if $(filter dev,$(PROFILE)),
 
 .PHONY: help
 help: ## List what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo demo-down
 demo: ## Bring a cluster up, give it Chandler's API, and show what is there
@@ -38,11 +38,12 @@ test-unit: ## Only the tests that need no cluster
 test-registry: ## Only the tests on a real registry
 	cargo test --test registry
 test-local: ## Only the tests of the local cluster's own tool
-	cd deploy/local && go test ./...
+	# Not from the cache: what it looks at is the machine.
+	cd deploy/local && go test -count=1 ./...
 # One cluster serves the whole run, and goes when it is over, however it ends.
-test-cluster: ## Only the tests on a real cluster
+test-cluster: ## Only the tests on a real cluster; TEST=name for one of them
 	cargo build --example stand-in
-	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && cargo test --test cluster
+	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && cargo test --test cluster $(TEST)
 
 .PHONY: soak bench
 soak: ## Long runs: many more random cases, a cluster killed again and again

@@ -5,6 +5,7 @@
 //! ```
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use chandler::oci::image::{File, Image, Start};
@@ -33,8 +34,17 @@ struct Args {
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let args = Args::parse();
+async fn main() -> ExitCode {
+    match run(Args::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            anstream::eprintln!("error: {error:#}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+async fn run(args: Args) -> anyhow::Result<()> {
     if rustls::crypto::ring::default_provider()
         .install_default()
         .is_err()

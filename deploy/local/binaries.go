@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 )
 
 // module is a pinned Go module under build/ and the commands that come out of it.
@@ -94,6 +95,15 @@ func (c *cluster) ensureModules(modules []module) (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
+	// Two first calls would build the same files.
+	unlock, err := lockFile(folder+".lock", "another call builds the same")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(filepath.Join(folder, "complete")); err == nil {
+		return folder, nil
+	}
 	say("binaries", "building once, into %s; the first time takes minutes", folder)
 	for _, m := range modules {
 		if err := c.build(m, folder); err != nil {
@@ -113,12 +123,12 @@ func (c *cluster) build(m module, folder string) error {
 		targets[name] = p
 	}
 	directory := filepath.Join(c.sources, m.folder)
-	bar := progress{topic: "binaries"}
-	compiled := 0
-	count := func() {
-		compiled++
-		bar.show("building %s: %d packages compiled", m.label, compiled)
-	}
+	var compiled atomic.Int64
+	stop := heartbeat("binaries", func() string {
+		return fmt.Sprintf("building %s: %d packages compiled", m.label, compiled.Load())
+	})
+	defer stop()
+	count := func() { compiled.Add(1) }
 	// All packages that keep their name go into one call, which compiles and links side by side.
 	if len(m.packages) > 0 {
 		if err := goBuild(directory, m, folder+string(filepath.Separator), m.packages, count); err != nil {
@@ -157,9 +167,11 @@ func goBuild(directory string, m module, target string, packages []string, each 
 	for {
 		line, err := lines.ReadString('\n')
 		if line = strings.TrimSpace(line); line != "" {
-			if strings.ContainsAny(line, " :") && !strings.HasPrefix(line, "go: downloading") {
+			switch {
+			case strings.HasPrefix(line, "go: downloading"):
+			case strings.ContainsAny(line, " :"):
 				errorsSeen = append(errorsSeen, line)
-			} else {
+			default:
 				each()
 			}
 		}

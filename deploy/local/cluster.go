@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -38,6 +40,7 @@ type cluster struct {
 	ports      ports
 	bin        string
 	givenUp    atomic.Bool // interrupted: nothing more is to be started
+	started    sync.Map    // name of a process that this call started → whether it has ended
 }
 
 // ports are the same inside the cluster's network and on the machine's loopback, so that one
@@ -62,12 +65,23 @@ func newCluster(name, kubeconfig string, noNode bool) (*cluster, error) {
 			code:    2,
 		}
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil, outside("set HOME", "cannot find the home folder: %v", err)
+	// Only needed where nothing else says where things are.
+	home, _ := os.UserHomeDir()
+	if home == "" && os.Getenv("CHANDLER_STATE") == "" && os.Getenv("XDG_STATE_HOME") == "" {
+		return nil, outside("set HOME, or CHANDLER_STATE to a folder you may write to", "nothing says where to keep the cluster")
 	}
-	state := environment("CHANDLER_STATE", filepath.Join(environment("XDG_STATE_HOME", filepath.Join(home, ".local", "state")), "chandler"))
-	cache := environment("CHANDLER_CACHE", filepath.Join(environment("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "chandler"))
+	state, err := resolved(environment("CHANDLER_STATE", filepath.Join(environment("XDG_STATE_HOME", filepath.Join(home, ".local", "state")), "chandler")))
+	if err != nil {
+		return nil, err
+	}
+	cache, err := resolved(environment("CHANDLER_CACHE", filepath.Join(environment("XDG_CACHE_HOME", filepath.Join(home, ".cache")), "chandler")))
+	if err != nil {
+		return nil, err
+	}
+	// Somebody who exported what `up` printed means a cluster of ours, not one of their own.
+	if file, err := filepath.EvalSymlinks(kubeconfig); err == nil && strings.HasPrefix(file, state+string(filepath.Separator)) {
+		kubeconfig = ""
+	}
 	c := &cluster{
 		name:       name,
 		state:      filepath.Join(state, "clusters", name),
@@ -81,6 +95,19 @@ func newCluster(name, kubeconfig string, noNode bool) (*cluster, error) {
 		return nil, outside("set CHANDLER_STATE to a folder with a short path", "the path %s is too long for a socket", c.state)
 	}
 	return c, nil
+}
+
+// resolved makes a folder and gives its path without links: the kernel's table of mounts knows no
+// other, and what is not found there would not be unmounted before it is deleted.
+func resolved(folder string) (string, error) {
+	absolute, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(absolute, 0o755); err != nil {
+		return "", outside("set CHANDLER_STATE and CHANDLER_CACHE to folders that you may write to", "%v", err)
+	}
+	return filepath.EvalSymlinks(absolute)
 }
 
 func (c *cluster) path(parts ...string) string {
@@ -102,12 +129,16 @@ func (c *cluster) lock() (func(), error) {
 	if err := os.MkdirAll(filepath.Dir(c.state), 0o755); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(c.state+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	return lockFile(c.state+".lock", fmt.Sprintf("another call works on cluster `%s`", c.name))
+}
+
+func lockFile(path, otherwise string) (func(), error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		say("waiting", "another call works on cluster `%s`", c.name)
+		say("waiting", "%s", otherwise)
 		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
 			return nil, err
 		}

@@ -122,6 +122,39 @@ func TestAProcessThatEndsIsReportedWithTheEndOfItsLog(t *testing.T) {
 	}
 }
 
+func TestAProcessThatBecomesAnotherProgramIsNotTakenForEnded(t *testing.T) {
+	c := testCluster(t)
+	for round := range 50 {
+		name := fmt.Sprintf("chain-%d", round)
+		if err := c.start(launch{name: name, command: []string{"sh", "-c", "exec sh -c 'exec sh -c \"exec sleep 60\"'"}}); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			if c.hasEnded(name) || c.pid(name) == 0 {
+				t.Fatalf("round %d: taken for ended", round)
+			}
+		}
+	}
+	if err := stop(c.leftovers(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOneNameInTwoStateFoldersIsTwoClusters(t *testing.T) {
+	if testCluster(t).namespace() == testCluster(t).namespace() {
+		t.Error("both have the same network namespace")
+	}
+}
+
+func TestStrayArgumentsAreRefusedBeforeAnythingIsDone(t *testing.T) {
+	for _, command := range []string{"up", "down", "status", "env", "kubeconfig", "build"} {
+		var f *failure
+		if err := run([]string{command, "dev"}); !errors.As(err, &f) || f.code != 2 {
+			t.Errorf("%s dev: %v", command, err)
+		}
+	}
+}
+
 func TestForwardCopiesInBothDirections(t *testing.T) {
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -106,7 +106,7 @@ func (c *cluster) awaitAll(names []string, deadline time.Duration, condition fun
 			return nil
 		}
 		for _, name := range names {
-			if c.pid(name) == 0 {
+			if c.hasEnded(name) {
 				ended = outside("the whole log is "+c.logFile(name), "%s ended; it last said:\n  %s", name, c.tail(name))
 				return nil
 			}

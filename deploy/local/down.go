@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,7 +26,7 @@ func (c *cluster) down() error {
 	if err := c.remove(); err != nil {
 		return err
 	}
-	say("cluster", "`%s` is down, and nothing of it is left", c.name)
+	say("cluster", "`%s` is down", c.name)
 	return nil
 }
 
@@ -38,8 +40,17 @@ func (c *cluster) remove() error {
 	if err := c.release(); err != nil {
 		return err
 	}
-	// A mount may linger for a moment.
-	return await(10*time.Second, func() error { return os.RemoveAll(c.state) })
+	// Nothing may be mounted there any more: what is behind a mount belongs to somebody else.
+	return await(10*time.Second, func() error {
+		mounts, err := c.mounts()
+		if err != nil {
+			return err
+		}
+		if len(mounts) > 0 {
+			return outside("unmount it, then try again", "not deleting %s: %s is still mounted", c.state, strings.Join(mounts, ", "))
+		}
+		return os.RemoveAll(c.state)
+	})
 }
 
 // release gives back everything but the files: processes, mounts, the network, control groups.
@@ -50,6 +61,7 @@ func (c *cluster) release() error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
+	c.removeTraces()
 	if err := c.unmount(); err != nil {
 		return err
 	}
@@ -110,6 +122,9 @@ func (c *cluster) unmount() error {
 	return err
 }
 
+// kernelEscapes undoes what the kernel does to blanks, tabs, line ends and backslashes in a path.
+var kernelEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
 func (c *cluster) mounts() ([]string, error) {
 	data, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -121,8 +136,7 @@ func (c *cluster) mounts() ([]string, error) {
 		if len(fields) < 2 {
 			continue
 		}
-		// The kernel writes a blank in a path as \040.
-		path := strings.ReplaceAll(fields[1], `\040`, " ")
+		path := kernelEscapes.Replace(fields[1])
 		if strings.HasPrefix(path, c.state+"/") {
 			mounts = append(mounts, path)
 		}
@@ -137,6 +151,31 @@ func (c *cluster) removeLogLinks() {
 	for _, link := range links {
 		if target, err := os.Readlink(link); err == nil && strings.HasPrefix(target, c.state+"/") {
 			_ = os.Remove(link)
+		}
+	}
+}
+
+// removeTraces removes what containerd and the network plugins keep outside of our folder: the
+// sockets of shims, what runc knows of containers, and the results of the network plugins.
+func (c *cluster) removeTraces() {
+	tasks, _ := filepath.Glob(c.path("containerd", "state", "io.containerd.runtime.v2.task", "k8s.io", "*"))
+	for _, task := range tasks {
+		if address, err := os.ReadFile(filepath.Join(task, "address")); err == nil {
+			socket := strings.TrimPrefix(strings.TrimSpace(string(address)), "unix://")
+			if strings.HasPrefix(socket, "/run/containerd/s/") {
+				_ = os.Remove(socket)
+			}
+		}
+		_ = os.RemoveAll(filepath.Join("/run/containerd/runc/k8s.io", filepath.Base(task)))
+	}
+	results, _ := filepath.Glob("/var/lib/cni/results/pods-*")
+	for _, result := range results {
+		var cached struct {
+			Config []byte `json:"config"`
+		}
+		data, err := os.ReadFile(result)
+		if err == nil && json.Unmarshal(data, &cached) == nil && bytes.Contains(cached.Config, []byte(c.state+"/")) {
+			_ = os.Remove(result)
 		}
 	}
 }

@@ -33,7 +33,7 @@ Commands:
   down        Stop the cluster and remove everything it left on the machine
   status      Say what runs, and where; exits 1 when the cluster is not up
   kubectl     Run kubectl on the cluster: cluster kubectl -- get nodes
-  exec        Run a command inside the cluster's network: cluster exec -- curl http://198.19.0.1
+  exec        Run a command inside the cluster's network: cluster exec -- curl -k https://198.19.0.1/version
   kubeconfig  Print the path of the cluster's kubeconfig
   env         Print, as shell variables, what a test needs to reach the cluster
   build       Only build the binaries
@@ -88,13 +88,23 @@ func run(arguments []string) error {
 		return forward(arguments[1:])
 	}
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
-	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
+	flags.Usage = func() {}
 	name := flags.String("name", environment("CHANDLER_CLUSTER", "dev"), "")
 	kubeconfig := flags.String("kubeconfig", os.Getenv("KUBECONFIG"), "")
 	noNode := flags.Bool("no-node", os.Getenv("CHANDLER_NO_NODE") != "", "")
-	if err := flags.Parse(arguments[1:]); err != nil {
+	switch err := flags.Parse(arguments[1:]); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+		return nil
+	case err != nil:
 		return &failure{code: 2}
 	}
+	takesArguments := command == "kubectl" || command == "exec" || command == "tool"
+	if flags.NArg() > 0 && !takesArguments {
+		return &failure{message: fmt.Sprintf("`%s` takes no argument `%s`", command, flags.Arg(0)), hint: "to name a cluster, write --name " + flags.Arg(0), code: 2}
+	}
+	// A plain `su` leaves these out, and what a node needs is there.
+	os.Setenv("PATH", os.Getenv("PATH")+":/usr/local/sbin:/usr/sbin:/sbin")
 	if runtime.GOOS != "linux" && *kubeconfig == "" {
 		return outside("set KUBECONFIG to a cluster of your own",
 			"the local cluster needs Linux, and this is %s", runtime.GOOS)

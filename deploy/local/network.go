@@ -2,13 +2,20 @@ package main
 
 import (
 	"fmt"
+	"hash/fnv"
 	"os"
 )
 
 // The cluster's network is a namespace of the kernel: no packet can leave the machine from there,
 // and two clusters may use the same addresses.
 
-func (c *cluster) namespace() string { return "chandler-" + c.name }
+// namespace is the name of the network namespace and of the control group. Two clusters of one
+// name in different state folders are two clusters.
+func (c *cluster) namespace() string {
+	h := fnv.New32a()
+	h.Write([]byte(c.state))
+	return fmt.Sprintf("chandler-%s-%08x", c.name, h.Sum32())
+}
 
 // insideNetwork never uses `ip netns exec`: that mounts /sys anew, and hides the control groups
 // from the kubelet.
@@ -31,7 +38,7 @@ func (c *cluster) makeNetwork() error {
 		{"ip", "-n", name, "link", "set", "node0", "up"},
 		// The kubelet and kube-proxy look for a default route; it leads to an address that nobody has.
 		{"ip", "-n", name, "route", "replace", "default", "via", nodeGateway, "dev", "node0"},
-		c.insideNetwork([]string{"sysctl", "-q", "-w", "net.ipv4.ip_forward=1"}),
+		c.insideNetwork([]string{"sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"}),
 	}
 	for _, step := range steps {
 		if _, err := output(step...); err != nil {

@@ -19,28 +19,35 @@ func say(topic, format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s%6.1fs  %-14s %s\n", clearLine(), time.Since(started).Seconds(), topic, fmt.Sprintf(format, args...))
 }
 
-// progress is a line that replaces itself on a terminal and is left out in a pipe, where
-// heartbeat speaks now and then instead.
-type progress struct {
-	topic string
-	last  time.Time
-}
-
-func (p *progress) show(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+// heartbeat shows how far something long is, until the function it gives is called: on a terminal
+// as a line that replaces itself, in a pipe as a line now and then.
+func heartbeat(topic string, text func() string) func() {
+	pause := 20 * time.Second
 	if onTerminal {
-		if time.Since(p.last) > 100*time.Millisecond {
-			fmt.Fprintf(os.Stderr, "%s%6.1fs  %-14s %s", clearLine(), time.Since(started).Seconds(), p.topic, text)
-			p.last = time.Now()
+		pause = 200 * time.Millisecond
+	}
+	ticker := time.NewTicker(pause)
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				if onTerminal {
+					fmt.Fprintf(os.Stderr, "%s%6.1fs  %-14s %s", clearLine(), time.Since(started).Seconds(), topic, text())
+				} else {
+					say(topic, "%s", text())
+				}
+			}
 		}
-		return
-	}
-	if p.last.IsZero() {
-		p.last = time.Now()
-	}
-	if time.Since(p.last) > 20*time.Second {
-		say(p.topic, "%s", text)
-		p.last = time.Now()
+	}()
+	return func() {
+		ticker.Stop()
+		close(done)
+		<-ended
 	}
 }
 

@@ -54,8 +54,12 @@ func (c *cluster) start(l launch) error {
 	if err := process.Start(); err != nil {
 		return outside("", "cannot start %s: %v", l.name, err)
 	}
-	// Reaped when it ends while we live, so that `alive` does not take a zombie for a process.
-	go func() { _ = process.Wait() }()
+	// Reaped when it ends while we live, and remembered: nobody knows it more surely.
+	c.started.Store(l.name, false)
+	go func() {
+		_ = process.Wait()
+		c.started.Store(l.name, true)
+	}()
 	return os.WriteFile(c.pidFile(l.name), []byte(strconv.Itoa(process.Process.Pid)), 0o644)
 }
 
@@ -76,8 +80,25 @@ func (c *cluster) pid(name string) int {
 	return pid
 }
 
+// hasEnded tells whether a process of ours does not run.
+func (c *cluster) hasEnded(name string) bool {
+	if ended, ok := c.started.Load(name); ok {
+		return ended.(bool)
+	}
+	return c.pid(name) == 0
+}
+
 func (c *cluster) isOurs(pid int) bool {
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	// While a process becomes another program it has none for a moment. Threads of the kernel never
+	// have one, and no program either.
+	for attempt := 0; err == nil && len(environ) == 0 && attempt < 20; attempt++ {
+		if _, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil || !running(pid) {
+			return false
+		}
+		time.Sleep(2 * time.Millisecond)
+		environ, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	}
 	if err != nil {
 		return false
 	}

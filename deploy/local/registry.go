@@ -15,7 +15,7 @@ func (c *cluster) startRegistry() error {
 	configuration := fmt.Sprintf(`version: 0.1
 log: {level: warn, accesslog: {disabled: true}}
 storage:
-  filesystem: {rootdirectory: %s}
+  filesystem: {rootdirectory: %q}
   delete: {enabled: true}
 http: {addr: "%s"}
 `, c.path("registry"), c.registry())

@@ -26,14 +26,21 @@ func (c *cluster) up() error {
 			say("cluster", "`%s` is up already", c.name)
 			return c.tell()
 		}
-		say("cluster", "`%s` is up, but with other nodes than asked for: starting it anew", c.name)
+		return &failure{
+			message: fmt.Sprintf("`%s` is up, but with other nodes than you ask for", c.name),
+			hint:    "take it down first, with everything in it, or choose another --name",
+			code:    1,
+		}
 	}
 	c.withNode = wanted
 	if err := c.remove(); err != nil {
 		return err
 	}
 	if err := c.raiseOrInterrupt(); err != nil {
-		say("cluster", "that failed, taking down what was started; the logs stay in %s", c.path("log"))
+		say("cluster", "that failed, taking down what was started")
+		if _, err := os.Stat(c.path("log")); err == nil {
+			say("cluster", "the logs stay in %s", c.path("log"))
+		}
 		if cleanup := c.release(); cleanup != nil {
 			say("cluster", "%v", cleanup)
 		}
@@ -54,7 +61,11 @@ func (c *cluster) raiseOrInterrupt() error {
 		return err
 	case received := <-interrupts:
 		c.givenUp.Store(true)
-		return &failure{message: fmt.Sprintf("stopped by %s", received), code: 130}
+		code := 130
+		if received == syscall.SIGTERM {
+			code = 143
+		}
+		return &failure{message: fmt.Sprintf("stopped by %s", received), code: code}
 	}
 }
 
@@ -137,7 +148,9 @@ func (c *cluster) addNodes() error {
 
 // useOwn is `up` for a cluster that somebody else runs: it only looks whether it answers.
 func (c *cluster) useOwn() error {
-	text, err := output(c.kubectlBinary(), "--kubeconfig", c.kubeconfig, "version", "-o", "yaml")
+	// By the environment: there KUBECONFIG may be a list of files.
+	os.Setenv("KUBECONFIG", c.kubeconfig)
+	text, err := output(c.kubectlBinary(), "version", "-o", "yaml")
 	if err != nil {
 		return outside("check the file, or unset KUBECONFIG to start a cluster on this machine", "the cluster of %s does not answer: %v", c.kubeconfig, err)
 	}
@@ -175,7 +188,15 @@ func (c *cluster) healthy() error {
 }
 
 func (c *cluster) notUp() error {
-	return &failure{message: fmt.Sprintf("cluster `%s` is not up", c.name), hint: "make cluster-up", code: 1}
+	return &failure{message: fmt.Sprintf("cluster `%s` is not up", c.name), hint: "make cluster-up" + c.nameForMake(), code: 1}
+}
+
+// nameForMake is what a make command needs to mean this cluster.
+func (c *cluster) nameForMake() string {
+	if c.name == "dev" {
+		return ""
+	}
+	return " CLUSTER=" + c.name
 }
 
 // running takes over the record of a cluster that is up and well.
@@ -184,7 +205,7 @@ func (c *cluster) running() error {
 		return c.notUp()
 	}
 	if err := c.healthy(); err != nil {
-		return &failure{message: fmt.Sprintf("cluster `%s` is broken: %v", c.name, err), hint: "make cluster-up starts it anew", code: 1}
+		return &failure{message: fmt.Sprintf("cluster `%s` is broken: %v", c.name, err), hint: "make cluster-up" + c.nameForMake() + " starts it anew", code: 1}
 	}
 	return nil
 }
@@ -202,10 +223,7 @@ func (c *cluster) status() error {
 // tell ends every successful `up` and `status`: what a person needs to go on.
 func (c *cluster) tell() error {
 	say("ready", "API server %s, registry %s", c.server(), c.registry())
-	name := ""
-	if c.name != "dev" {
-		name = " CLUSTER=" + c.name
-	}
+	name := c.nameForMake()
 	fmt.Fprintf(os.Stderr, "\n  export KUBECONFIG=%s\n  make kubectl%s ARGS=\"get nodes\"\n  make cluster-down%s\n", c.kubeconfigPath(), name, name)
 	return nil
 }
@@ -216,7 +234,7 @@ func (c *cluster) printEnvironment() error {
 			return err
 		}
 	}
-	fmt.Printf("KUBECONFIG=%s\nCHANDLER_KUBECTL=%s\n", c.kubeconfigPath(), c.kubectlBinary())
+	fmt.Printf("KUBECONFIG=%s\nCHANDLER_KUBECTL=%s\n", quoted(c.kubeconfigPath()), quoted(c.kubectlBinary()))
 	if c.kubeconfig != "" {
 		return nil
 	}
@@ -224,10 +242,18 @@ func (c *cluster) printEnvironment() error {
 	return nil
 }
 
+// quoted is a word for a shell.
+func quoted(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
 // kubectlBinary is ours when it is built, else the machine's.
 func (c *cluster) kubectlBinary() string {
-	if c.bin != "" {
-		return c.bin + "/kubectl"
+	if ours := c.bin + "/kubectl"; c.bin != "" {
+		// The cache may have been deleted under a running cluster.
+		if _, err := os.Stat(ours); err == nil {
+			return ours
+		}
 	}
 	if path, err := exec.LookPath("kubectl"); err == nil {
 		return path
@@ -243,12 +269,13 @@ func (c *cluster) kubectl(arguments []string) error {
 	if c.kubeconfig == "" && !c.load() {
 		return c.notUp()
 	}
-	return become(append([]string{c.kubectlBinary(), "--kubeconfig", c.kubeconfigPath()}, arguments...))
+	os.Setenv("KUBECONFIG", c.kubeconfigPath())
+	return become(append([]string{c.kubectlBinary()}, arguments...))
 }
 
 func (c *cluster) exec(arguments []string) error {
 	if len(arguments) == 0 {
-		return &failure{message: "exec needs a command", hint: "cluster exec -- curl http://" + apiService, code: 2}
+		return &failure{message: "exec needs a command", hint: "cluster exec -- curl -k https://" + apiService + "/version", code: 2}
 	}
 	if c.kubeconfig == "" && !c.load() {
 		return c.notUp()

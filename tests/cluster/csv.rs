@@ -76,6 +76,15 @@ async fn round_trip(case: &Case, csvs: Vec<Csv>) -> anyhow::Result<BTreeMap<Stri
                 .entry(path)
                 .or_insert(format!("{change} in {}", csv.path));
         }
+        // And nothing may come back that nobody wrote, but for the defaults that OLM has too.
+        for (path, change) in lost(&returned, &csv.object["spec"]) {
+            if !OLM_DEFAULTS.contains(&path.as_str()) && !changed.contains_key(&path) {
+                changed.insert(format!("added {path}"), format!("{change} in {}", csv.path));
+            }
+        }
     }
     Ok(changed)
 }
+
+/// Fields that the API server fills in, with OLM's schema as with ours.
+const OLM_DEFAULTS: [&str; 1] = [".webhookdefinitions[].containerPort"];

@@ -95,7 +95,8 @@ impl Cluster {
             environment
                 .lines()
                 .filter_map(|line| line.split_once('='))
-                .find_map(|(key, value)| (key == name).then(|| value.to_owned()))
+                // Written for a shell, and so in quotes.
+                .find_map(|(key, value)| (key == name).then(|| value.trim_matches('\'').to_owned()))
         };
         Ok(Self {
             kubeconfig: value("KUBECONFIG").context("no KUBECONFIG")?.into(),

@@ -78,7 +78,8 @@ pub fn package(path: &str) -> String {
 }
 
 /// The leaves of `before` that `after` lacks or has otherwise, by path; list positions are left
-/// out of the path. An empty value stands for itself: whether it is written or not says the same.
+/// out of the path. Whether an empty value is written or not says the same, but for the inside of
+/// pods, where `emptyDir: {}` is not nothing.
 pub fn lost(before: &Value, after: &Value) -> BTreeMap<String, String> {
     let mut paths = BTreeMap::new();
     compare("", before, after, &mut paths);
@@ -102,12 +103,18 @@ fn compare(path: &str, before: &Value, after: &Value, lost: &mut BTreeMap<String
                 compare(&format!("{path}[]"), before, after, lost);
             }
         }
-        _ if before == after || (is_empty(before) && is_empty(after)) => {}
+        _ if before == after => {}
+        _ if is_empty(before) && is_empty(after) && !path.starts_with(POD_PARTS) => {}
+        // The API server stores no null.
+        (Value::Null, Value::Null) => {}
         _ => {
             lost.insert(path.to_owned(), format!("{before} became {after}"));
         }
     }
 }
+
+/// Where specs of Deployments stand.
+const POD_PARTS: &str = ".install.spec.deployments[].spec.";
 
 fn is_empty(value: &Value) -> bool {
     match value {
