@@ -83,7 +83,7 @@ pub(super) fn compose(text: &str, lines_before: usize) -> Result<Vec<Node>, Prob
 fn scan_problem(error: &ScanError, last: &Span, lines_before: usize) -> Problem {
     let marker = error.marker();
     let at = Position::of(lines_before + marker.line(), marker.col());
-    let text = error.kind().to_string();
+    let text = with_advice(error.kind().to_string());
     let kind = match (error.kind(), marker.byte_offset(), last.end.byte_offset()) {
         (ErrorKind::RecursionLimitExceeded, ..) => return Problem::limit(at, too_deep()),
         (ErrorKind::CommentNotSeparated, Some(offset), _) => ProblemKind::Comment { offset },
@@ -98,6 +98,22 @@ fn scan_problem(error: &ScanError, last: &Span, lines_before: usize) -> Problem 
         _ => ProblemKind::Syntax,
     };
     Problem { at, kind, text }
+}
+
+/// What the parser says, and, where it leaves that open, what was expected.
+fn with_advice(message: String) -> String {
+    let advice = if message.starts_with("unexpected character") {
+        "expected a value: a text that begins with this character needs quotes"
+    } else if message.starts_with("mapping values are not allowed") {
+        "expected one `key: value` on a line: a text with `: ` in it needs quotes"
+    } else if message.contains("found a tab") {
+        "expected blanks: YAML is indented with them only"
+    } else if message.contains("found unknown anchor") {
+        "expected one that was given a name with `&` before"
+    } else {
+        return message;
+    };
+    format!("{message}; {advice}")
 }
 
 fn too_deep() -> String {

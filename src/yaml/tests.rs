@@ -95,7 +95,18 @@ fn the_first_error_ends_the_stream() {
     "a:\n- -.NaN\n- .nan",
     "x.yaml:3:3: `.nan` is not a number that JSON and Kubernetes know; quote it if it is text"
 )]
-#[case("a: *b", "x.yaml:1:4: while parsing node, found unknown anchor")]
+#[case(
+    "a: *b",
+    "x.yaml:1:4: while parsing node, found unknown anchor; expected one that was given a name with `&` before"
+)]
+#[case(
+    "a: @b",
+    "x.yaml:1:4: unexpected character: `@'; expected a value: a text that begins with this character needs quotes"
+)]
+#[case(
+    "a: b: c",
+    "x.yaml:1:5: mapping values are not allowed in this context; expected one `key: value` on a line: a text with `: ` in it needs quotes"
+)]
 #[case("a: &b [*b]", "x.yaml:1:8: the anchor's own value contains this alias")]
 #[case(
     "[a]: b",
@@ -120,7 +131,7 @@ fn the_first_error_ends_the_stream() {
 )]
 #[case(
     "---\nok: 1\n---\nb: \u{7}\n",
-    "x.yaml:4:4: unexpected character: `\\u{7}'"
+    "x.yaml:4:4: unexpected character: `\\u{7}'; expected a value: a text that begins with this character needs quotes"
 )]
 fn what_cannot_be_read_is_told_with_its_place(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(values("x.yaml", text).unwrap_err().to_string(), expected);
