@@ -1,13 +1,16 @@
 //! A catalog of the size of OperatorHub.io's: 446 packages, 7,714 bundles, about 210 MB of JSON.
 //!
-//! Names, versions, channels, edges and APIs come from `community-index.jsonl.zst` where that file
-//! is (see CONTRIBUTING.md, test data); without it they are made up in the same numbers. The texts
-//! are made up in any case, as long as real ones are.
+//! Where the test data are (see CONTRIBUTING.md), the packages of `community.tar.zst` are real, and
+//! the others have the names, versions, channels and APIs of `community-index.jsonl.zst` with texts
+//! that are made up, as long as real ones are. Without the data everything is made up, in the same
+//! numbers.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
+use chandler::catalog::fbc::{PackageBlobs, meta_to_value, validate};
+use chandler::catalog::source::bundle_tree;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -39,36 +42,84 @@ pub(crate) fn write(folder: &Path, times: usize) -> anyhow::Result<u64> {
     for row in rows()? {
         packages.entry(row.package.clone()).or_default().push(row);
     }
+    let real = real_packages()?;
     let mut size = 0;
     for copy in 0..times {
         for (package, rows) in &packages {
+            if let Some(blobs) = real.get(package).filter(|_| copy == 0) {
+                size += write_blobs(&folder.join(package), blobs)?;
+                continue;
+            }
             let name = if copy == 0 {
                 package.clone()
             } else {
                 format!("{package}-{copy}")
             };
-            let directory = folder.join(&name);
-            fs_err::create_dir_all(&directory)?;
-            let mut file =
-                std::io::BufWriter::new(fs_err::File::create(directory.join("catalog.json"))?);
-            for blob in blobs(&name, package, rows, copy) {
-                let text = serde_json::to_string_pretty(&blob)?;
-                file.write_all(text.as_bytes())?;
-                file.write_all(b"\n")?;
-                size += text.len() as u64 + 1;
-            }
-            file.flush()?;
+            size += write_blobs(&folder.join(&name), &blobs(&name, package, rows, copy))?;
         }
     }
     Ok(size)
 }
 
-fn rows() -> anyhow::Result<Vec<Row>> {
-    let folder = std::env::var_os("CHANDLER_TEST_DATA").map_or_else(
+fn write_blobs(directory: &Path, blobs: &[Value]) -> anyhow::Result<u64> {
+    fs_err::create_dir_all(directory)?;
+    let file = fs_err::File::create(directory.join("catalog.json"))?;
+    let mut file = std::io::BufWriter::new(file);
+    let mut size = 0;
+    for blob in blobs {
+        let text = serde_json::to_string_pretty(blob)?;
+        file.write_all(text.as_bytes())?;
+        file.write_all(b"\n")?;
+        size += text.len() as u64 + 1;
+    }
+    file.flush()?;
+    Ok(size)
+}
+
+/// The packages of the archive, rendered; those that opm refuses are left out.
+fn real_packages() -> anyhow::Result<BTreeMap<String, Vec<Value>>> {
+    let archive = data().join("community.tar.zst");
+    if !archive.exists() {
+        return Ok(BTreeMap::new());
+    }
+    let folder = tempfile::tempdir()?;
+    let decoder = zstd::Decoder::new(fs_err::File::open(archive)?)?;
+    tar::Archive::new(decoder).unpack(folder.path())?;
+    let loaded = bundle_tree::load(&folder.path().join("community/operators"))?;
+    let mut real = BTreeMap::new();
+    for package in loaded.packages {
+        let blobs = PackageBlobs {
+            definitions: vec![package.package],
+            channels: package.channels,
+            bundles: package.bundles,
+            ..PackageBlobs::default()
+        };
+        let name = blobs.definitions[0].name.clone();
+        let problems = validate(&name, &blobs);
+        if problems.is_empty() {
+            real.insert(
+                name,
+                blobs
+                    .into_blobs()
+                    .map(|meta| meta_to_value(&meta))
+                    .collect(),
+            );
+        } else {
+            println!("{name} is made up: {}", problems[0]);
+        }
+    }
+    Ok(real)
+}
+
+fn data() -> PathBuf {
+    std::env::var_os("CHANDLER_TEST_DATA").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
         PathBuf::from,
-    );
-    let index = folder.join("community-index.jsonl.zst");
+    )
+}
+
+fn rows() -> anyhow::Result<Vec<Row>> {
+    let index = data().join("community-index.jsonl.zst");
     if !index.exists() {
         return Ok(invented());
     }

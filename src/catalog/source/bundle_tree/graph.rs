@@ -181,14 +181,20 @@ fn chain(
         }
     }
     for node in replacing {
+        // What is skipped ends the chain for opm, and what lies behind it would be stranded.
+        let (again, skips): (Vec<&String>, Vec<&String>) = node
+            .skips
+            .iter()
+            .filter(|s| !s.is_empty())
+            .partition(|s| seen.contains(s.as_str()));
+        for again in again {
+            let why =
+                format!("spec.skips: `{again}` is replaced on the way too, and is not skipped");
+            problems.insert((node.name.clone(), why));
+        }
         let entry = Entry {
             replaces: node.replaces.clone(),
-            skips: node
-                .skips
-                .iter()
-                .filter(|s| !s.is_empty())
-                .cloned()
-                .collect(),
+            skips: skips.into_iter().cloned().collect(),
             ..alone(node)
         };
         entries.insert(&node.version, entry);

@@ -88,6 +88,23 @@ fn in_replaces_mode_a_channel_is_what_its_highest_version_leads_to() {
 }
 
 #[test]
+fn what_is_replaced_and_skipped_at_once_counts_as_replaced() {
+    let graph = graph(
+        &[
+            "1.0.0 alpha",
+            "1.1.0 alpha - g.v1.0.0",
+            "1.2.0 alpha - g.v1.1.0 g.v1.1.0",
+        ],
+        UpdateGraph::Replaces,
+    );
+    assert_eq!(
+        drawn(&graph)["alpha"],
+        ["1.0.0", "1.1.0<1.0.0", "1.2.0<1.1.0"]
+    );
+    assert_eq!(graph.problems.len(), 1, "{:?}", graph.problems);
+}
+
+#[test]
 fn in_semver_mode_each_version_replaces_the_one_before_it() {
     let versions = [
         "1.0.0-rc.1 alpha",
