@@ -130,7 +130,12 @@ fn every_rule_is_broken_by_a_fixture_and_told() {
         let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
         let rule = stem.split('.').next().unwrap().to_owned();
         let checked = check_file(&path);
-        let problems: Vec<_> = checked.broken.values().flatten().collect();
+        let problems: Vec<_> = checked
+            .broken
+            .values()
+            .flatten()
+            .chain(&checked.warnings)
+            .collect();
         let rules: BTreeSet<String> = problems
             .iter()
             .map(|problem| serde_json::to_value(problem.rule).unwrap())
@@ -176,6 +181,7 @@ fn every_rule_is_broken_by_a_fixture_and_told() {
         "release-name",
         "version-once",
         "image",
+        "related-image",
         "deprecation-once",
         "deprecation-reference",
         "deprecation-message",

@@ -14,3 +14,4 @@ mod crds;
 mod csv;
 mod fbc;
 mod fbc_data;
+mod tree_data;

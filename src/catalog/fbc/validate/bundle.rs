@@ -70,17 +70,23 @@ fn images(bundle: &Bundle, findings: &mut Findings) {
         let advice = "name the image with its manifests in `image`";
         findings.add(Rule::Image, at, "it has no image", advice);
     }
-    let own = (String::from("image"), &bundle.image);
+    let own = (Rule::Image, String::from("image"), &bundle.image);
     let related = bundle.related_images.iter().enumerate();
-    let related = related.map(|(i, related)| (format!("relatedImages[{i}]"), &related.image));
-    for (field, image) in std::iter::once(own).chain(related) {
+    let related = related.map(|(i, related)| {
+        (
+            Rule::RelatedImage,
+            format!("relatedImages[{i}]"),
+            &related.image,
+        )
+    });
+    for (rule, field, image) in std::iter::once(own).chain(related) {
         // Real bundles leave related images empty, and opm lets them.
         if image.is_empty() {
             continue;
         }
         if let Err(problem) = check_pull_spec(image) {
             findings.add(
-                Rule::Image,
+                rule,
                 at,
                 format!("{field} {image:?} is not the name of an image: {problem}"),
                 "write it like registry.example.com/name:tag or name@sha256:…",

@@ -54,8 +54,11 @@ pub enum Rule {
     ReleaseName,
     /// No two bundles of a package have the same version.
     VersionOnce,
-    /// A bundle has an image, and it and the related images can be pulled by what is written.
+    /// A bundle has an image, and it can be pulled by what is written.
     Image,
+    /// A related image can be pulled by what is written. opm refuses a package for it; but only
+    /// those who mirror images need them, and catalogs of older opm hold such.
+    RelatedImage,
     /// There is at most one `olm.deprecations`, and nothing in it twice.
     DeprecationOnce,
     /// A deprecation is of something that is there.
@@ -69,7 +72,7 @@ pub enum Rule {
 impl Rule {
     /// Whether a package that breaks the rule is left out.
     pub fn refuses(self) -> bool {
-        self != Self::OtherOnce
+        !matches!(self, Self::OtherOnce | Self::RelatedImage)
     }
 }
 
