@@ -9,6 +9,7 @@ mod access;
 mod child;
 mod faults;
 mod killed;
+mod publish;
 mod round_trip;
 mod skopeo;
 
