@@ -6,7 +6,10 @@
 mod args;
 mod command;
 mod failure;
+mod findings;
 mod printer;
+mod progress;
+mod session;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

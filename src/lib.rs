@@ -8,6 +8,7 @@
 //! - [`oci`]: images, built, pulled and pushed without a container engine
 //! - [`bundle`]: operator bundles
 //! - [`catalog`]: catalogs of bundles
+//! - [`publish`]: bundles and catalogs for others
 //! - [`cli`]: the command line
 //!
 //! A module may use those above it in this list, never those below: `ARCHITECTURE.md` tells why,
@@ -18,5 +19,6 @@ pub mod bundle;
 pub mod catalog;
 pub mod cli;
 pub mod oci;
+pub mod publish;
 pub mod version;
 pub mod yaml;

@@ -1,5 +1,10 @@
 //! What can be typed. The doc comments here are the help texts.
 
+pub(super) mod bundle;
+pub(super) mod catalog;
+pub(super) mod output;
+pub(super) mod registry;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -24,6 +29,14 @@ pub(super) struct Args {
 /// One variant a subcommand, in the order of the help text.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Make, check and publish a bundle: one version of an operator
+    #[command(subcommand, arg_required_else_help = true)]
+    Bundle(bundle::Bundle),
+    /// Make, check and publish a catalog of operators
+    #[command(subcommand, arg_required_else_help = true)]
+    Catalog(catalog::Catalog),
+    /// Draw how the versions of a package lead to each other
+    Graph(catalog::Graph),
     /// Print the CustomResourceDefinitions of Chandler's API as YAML
     ///
     /// Apply them with `chandler crds | kubectl apply -f -`.

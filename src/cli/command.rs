@@ -1,7 +1,10 @@
 //! One file per subcommand.
 
+mod bundle;
+mod catalog;
 mod completions;
 mod crds;
+mod graph;
 
 use super::args::Command;
 use super::failure::Failure;
@@ -9,6 +12,9 @@ use super::failure::Failure;
 /// Runs one subcommand to its end.
 pub(super) fn run(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Bundle(args) => bundle::run(&args),
+        Command::Catalog(args) => catalog::run(&args),
+        Command::Graph(args) => graph::run(&args),
         Command::Crds(args) => crds::run(&args),
         Command::Completions(args) => completions::run(&args),
     }

@@ -1,5 +1,7 @@
 //! A command that could not do what it was asked, and what to do about it.
 
+mod hints;
+
 use std::error::Error;
 
 /// Why a command ends without success.
@@ -11,12 +13,26 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// The answer is no.
+    pub(super) fn no(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(error, 1)
+    }
+
+    /// What was typed makes no sense.
+    pub(super) fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(error, 2)
+    }
+
     /// Something outside of Chandler failed: a file, a registry, a cluster.
     pub(super) fn outside(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(error, 3)
+    }
+
+    fn new(error: impl Into<anyhow::Error>, exit_code: u8) -> Self {
         Self {
             error: error.into(),
             hint: None,
-            exit_code: 3,
+            exit_code,
         }
     }
 

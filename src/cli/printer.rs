@@ -5,8 +5,11 @@
 use std::io::{self, Write as _};
 
 use anstyle::{AnsiColor, Style};
+use serde::Serialize;
 
+use super::args::output::Output;
 use super::failure::Failure;
+use crate::yaml;
 
 /// Prints data. A reader that closed the pipe has all it wanted: that is no failure.
 pub(super) fn data(text: &str) -> Result<(), Failure> {
@@ -20,6 +23,29 @@ pub(super) fn data(text: &str) -> Result<(), Failure> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Prints data for programs. Text is for people, and printed by whoever knows how.
+pub(super) fn structured(value: &impl Serialize, output: Output) -> Result<(), Failure> {
+    let text = match output {
+        Output::Yaml => yaml::to_string(value).map_err(Failure::outside)?,
+        Output::Json | Output::Text => {
+            let json = serde_json::to_string_pretty(value).map_err(Failure::outside)?;
+            json + "\n"
+        }
+    };
+    data(&text)
+}
+
+/// How wide the terminal is.
+pub(super) fn width() -> u16 {
+    terminal_size::terminal_size().map_or(100, |(width, _)| width.0)
+}
+
+/// Warns about something that does not keep the command from its work.
+pub(super) fn warning(text: &str) {
+    let style = AnsiColor::Yellow.on_default().bold();
+    let _ = writeln!(anstream::stderr(), "{style}warning{style:#}: {text}");
 }
 
 /// Says what happened, in one line.

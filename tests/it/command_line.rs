@@ -1,5 +1,6 @@
 //! The `chandler` command as a shell sees it.
 
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 fn chandler(arguments: &[&str]) -> Output {
@@ -9,8 +10,74 @@ fn chandler(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A folder of its own to run commands in, with a cache of its own.
+pub(crate) struct Shell {
+    folder: tempfile::TempDir,
+}
+
+/// What a command said, and how it ended.
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Shell {
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self, inside: &str) -> PathBuf {
+        self.folder.path().join(inside)
+    }
+
+    pub(crate) fn write(&self, inside: &str, content: &str) {
+        let path = self.path(inside);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(path, content).unwrap();
+    }
+
+    pub(crate) fn read(&self, inside: &str) -> String {
+        fs_err::read_to_string(self.path(inside)).unwrap()
+    }
+
+    /// Runs a command line without quoting: words are separated by blanks.
+    pub(crate) fn run(&self, line: &str) -> Said {
+        let output = Command::new(env!("CARGO_BIN_EXE_chandler"))
+            .args(line.split_whitespace())
+            .current_dir(self.folder.path())
+            .env("CHANDLER_CACHE_DIR", self.path(".cache"))
+            .env("HOME", self.folder.path())
+            .env("DOCKER_CONFIG", self.folder.path())
+            .output()
+            .unwrap();
+        Said {
+            code: output.status.code(),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+        }
+    }
+
+    /// Runs a command that has to succeed, and gives what it printed.
+    pub(crate) fn done(&self, line: &str) -> String {
+        let said = self.run(line);
+        assert_eq!(said.code, Some(0), "{line}: {}{}", said.out, said.err);
+        said.out
+    }
+
+    /// Runs a command whose answer is no, or that fails, and gives what it said about that.
+    pub(crate) fn fails(&self, code: i32, line: &str) -> String {
+        let said = self.run(line);
+        assert_eq!(said.code, Some(code), "{line}: {}{}", said.out, said.err);
+        assert!(said.err.contains("error: "), "{line}: {}", said.err);
+        said.err
+    }
 }
 
 #[test]
@@ -18,7 +85,7 @@ fn help_is_an_answer_and_names_every_command() {
     let output = chandler(&["--help"]);
     assert_eq!(output.status.code(), Some(0));
     let help = text(&output.stdout);
-    for command in ["crds", "completions"] {
+    for command in ["bundle", "catalog", "graph", "crds", "completions"] {
         assert!(help.contains(command), "{help}");
     }
 }
@@ -39,6 +106,14 @@ fn wrong_usage_ends_with_2_and_says_so_on_standard_error() {
         &[],
         &["completions"],
         &["crds", "--nonsense"],
+        &["bundle"],
+        &["catalog"],
+        &["catalog", "add", ".", "x"],
+        &["catalog", "render", "x", "-o", "xml"],
+        &["catalog", "render", "NOT A REFERENCE"],
+        &["bundle", "pull", "oci:", "x"],
+        &["bundle", "pull", "a/b", "x", "--mirror", "nothing"],
+        &["bundle", "pull", "a/b", "x", "--ca-file", "nothing"],
     ] {
         let output = chandler(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

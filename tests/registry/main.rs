@@ -10,6 +10,7 @@ mod catalog;
 mod child;
 mod faults;
 mod killed;
+mod publish;
 mod round_trip;
 mod skopeo;
 

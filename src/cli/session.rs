@@ -1,0 +1,89 @@
+//! What a command needs to speak to registries.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use super::args::registry::Registry as RegistryArgs;
+use super::failure::Failure;
+use super::progress::Bars;
+use crate::oci::auth::Keychain;
+use crate::oci::blob_store::BlobStore;
+use crate::oci::client::{Registry, Settings};
+use crate::oci::mirror::Mirrors;
+use crate::oci::pull::PullOptions;
+use crate::publish::Renderer;
+
+/// Registries, the cache, and somebody who shows progress.
+pub(super) struct Session {
+    /// How images are pulled.
+    pub(super) options: PullOptions,
+    /// Where they are kept.
+    pub(super) store: BlobStore,
+    /// Shows progress.
+    pub(super) bars: Arc<Bars>,
+}
+
+impl Session {
+    /// Reads the options for registries.
+    pub(super) fn new(args: &RegistryArgs) -> Result<Self, Failure> {
+        let mut certificates = BTreeMap::new();
+        for (host, file) in &args.ca_file {
+            let pem = fs_err::read(file).map_err(|error| {
+                Failure::outside(error).hint("name a file with certificates in PEM")
+            })?;
+            certificates.insert(host.clone(), pem);
+        }
+        let settings = Settings {
+            plain_http: args.plain_http.iter().cloned().collect(),
+            certificates,
+            mirrors: Mirrors::new(args.mirror.iter().cloned())?,
+            keychain: Keychain::from_environment()?,
+            ..Settings::default()
+        };
+        let bars = Arc::new(Bars::new());
+        let mut options = PullOptions::new(Registry::new(settings));
+        options.reporter = bars.clone();
+        let folder = args.cache_dir.clone().unwrap_or_else(cache_folder);
+        let store = BlobStore::open(&folder)
+            .with_context(|| format!("cannot use the cache {}", folder.display()))
+            .map_err(|error| Failure::outside(error).hint("name another one with `--cache-dir`"))?;
+        Ok(Self {
+            options,
+            store,
+            bars,
+        })
+    }
+
+    /// Renders with these registries.
+    pub(super) fn renderer(&self) -> Renderer {
+        let mut renderer = Renderer::new(self.options.clone(), self.store.clone());
+        renderer.progress = self.bars.clone();
+        renderer
+    }
+}
+
+/// Runs something that waits for the network.
+pub(super) fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    // Only one can be installed, and the first is as good as any.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::outside)?;
+    runtime.block_on(work)
+}
+
+fn cache_folder() -> PathBuf {
+    let variable = |name: &str| {
+        let value = std::env::var_os(name).map(PathBuf::from)?;
+        value.is_absolute().then_some(value)
+    };
+    variable("XDG_CACHE_HOME")
+        .or_else(|| variable("HOME").map(|home| home.join(".cache")))
+        .unwrap_or_else(std::env::temp_dir)
+        .join("chandler")
+        .join("images")
+}
