@@ -12,8 +12,8 @@ use clap_complete::Shell;
 
 /// Outfits Kubernetes clusters with operators
 ///
-/// Chandler resolves operator bundles from OCI catalogs, installs, upgrades and removes operators,
-/// and keeps the API of Operator Lifecycle Manager v0.
+/// Chandler makes, checks and publishes operator bundles and catalogs, and has the API of Operator
+/// Lifecycle Manager v0.
 #[derive(Debug, Parser)]
 #[command(
     name = "chandler",
