@@ -293,6 +293,8 @@ fn what_is_no_catalog_says_what_it_is_instead() {
     let said = shell.fails(1, "catalog lint empty");
     assert!(said.contains("empty holds no catalog"), "{said}");
     shell.fails(1, "catalog push empty oci:layout");
+    let said = shell.fails(1, "catalog push b oci:layout");
+    assert!(said.contains("b holds bundles"), "{said}");
     shell.fails(3, "catalog lint ./nowhere");
     let said = shell.fails(3, "catalog render oci:nowhere");
     assert!(said.contains("no OCI layout"), "{said}");
