@@ -35,7 +35,7 @@ fn entries(shell: &Shell, channel: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_package_is_begun_as_opm_begins_it() {
+fn a_package_is_begun_with_a_text_and_a_picture() {
     let shell = Shell::new();
     shell.write("README.md", "# Gopher\n\nDigs.\n");
     shell.write("icon.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>");
