@@ -41,7 +41,7 @@ fn a_package_is_begun_with_a_text_and_a_picture() {
     shell.write("icon.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>");
     let printed = shell.done("catalog init gopher -c stable -i icon.svg -d README.md -o json");
     let printed: Value = serde_json::from_str(&printed).unwrap();
-    assert_eq!(printed["description"], "# Gopher\n\nDigs.");
+    assert_eq!(printed["description"], "# Gopher\n\nDigs.\n");
     assert_eq!(printed["icon"]["mediatype"], "image/svg+xml");
     let written = shell.done("catalog init gopher -c stable --output-dir cat");
     assert_eq!(written.trim(), "cat/gopher/catalog.yaml");
