@@ -35,6 +35,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(if asked { 0 } else { 2 });
         }
     };
+    // Only one can be installed, and somebody else may have done it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     match command::run(args.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

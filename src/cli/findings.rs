@@ -1,10 +1,7 @@
 //! What is wrong with something, as a table, as lines, or for programs.
 
 use std::fmt::Write as _;
-use std::io::IsTerminal as _;
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
 
 use super::args::output::Output;
@@ -62,7 +59,7 @@ pub(super) fn report(
         findings: &findings,
     };
     match output {
-        Output::Text if std::io::stdout().is_terminal() => printer::data(&table(&findings))?,
+        Output::Text if printer::on_terminal() => printer::data(&table(&findings))?,
         Output::Text => printer::data(&lines(&findings))?,
         structured => printer::structured(&report, structured)?,
     }
@@ -100,12 +97,7 @@ fn table(findings: &[Finding]) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let mut table = Table::new();
-    table
-        .load_style(UTF8_FULL_CONDENSED)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(printer::width())
-        .set_header(["", "RULE", "WHERE", "WHAT", "TO DO"]);
+    let mut table = printer::table(["", "RULE", "WHERE", "WHAT", "TO DO"]);
     for finding in findings {
         let place = match finding.path.as_str() {
             "" => finding.place.clone(),

@@ -2,9 +2,11 @@
 //!
 //! Colour only on a terminal, and never as the only carrier of meaning.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
 
 use super::args::output::Output;
@@ -37,9 +39,21 @@ pub(super) fn structured(value: &impl Serialize, output: Output) -> Result<(), F
     data(&text)
 }
 
-/// How wide the terminal is.
-pub(super) fn width() -> u16 {
-    terminal_size::terminal_size().map_or(100, |(width, _)| width.0)
+/// Whether a person looks at what is printed.
+pub(super) fn on_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// A table as wide as the terminal.
+pub(super) fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
+    let width = terminal_size::terminal_size().map_or(100, |(width, _)| width.0);
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_FULL_CONDENSED)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width)
+        .set_header(header);
+    table
 }
 
 /// Warns about something that does not keep the command from its work.

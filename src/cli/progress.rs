@@ -60,10 +60,8 @@ impl Reporter for Bars {
 impl Progress for Bars {
     fn begins(&self, what: &str) {
         match &self.terminal {
-            // The bars tell the rest.
-            Some(terminal) => {
-                let _ = terminal.println(what);
-            }
+            // Above the bars, which tell the rest.
+            Some(terminal) => terminal.suspend(|| printer::say(what)),
             None => printer::say(what),
         }
     }

@@ -1,10 +1,11 @@
 //! What a command needs to speak to registries.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use tempfile::TempDir;
 
 use super::args::registry::Registry as RegistryArgs;
 use super::failure::Failure;
@@ -24,6 +25,8 @@ pub(super) struct Session {
     pub(super) store: BlobStore,
     /// Shows progress.
     pub(super) bars: Arc<Bars>,
+    /// A cache for this time only.
+    _folder: Option<TempDir>,
 }
 
 impl Session {
@@ -46,14 +49,12 @@ impl Session {
         let bars = Arc::new(Bars::new());
         let mut options = PullOptions::new(Registry::new(settings));
         options.reporter = bars.clone();
-        let folder = args.cache_dir.clone().unwrap_or_else(cache_folder);
-        let store = BlobStore::open(&folder)
-            .with_context(|| format!("cannot use the cache {}", folder.display()))
-            .map_err(|error| Failure::outside(error).hint("name another one with `--cache-dir`"))?;
+        let (store, folder) = open_cache(args.cache_dir.as_deref())?;
         Ok(Self {
             options,
             store,
             bars,
+            _folder: folder,
         })
     }
 
@@ -67,13 +68,31 @@ impl Session {
 
 /// Runs something that waits for the network.
 pub(super) fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    // Only one can be installed, and the first is as good as any.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(Failure::outside)?;
     runtime.block_on(work)
+}
+
+/// The cache that was asked for, or the usual one. When nobody asked and the usual one cannot be
+/// used, a temporary one has to do: most commands do well without.
+fn open_cache(asked: Option<&Path>) -> Result<(BlobStore, Option<TempDir>), Failure> {
+    let failed =
+        |error: anyhow::Error| Failure::outside(error).hint("name another one with `--cache-dir`");
+    let open = |folder: &Path| {
+        BlobStore::open(folder)
+            .with_context(|| format!("cannot use the cache {}", folder.display()))
+            .map_err(failed)
+    };
+    if let Some(folder) = asked {
+        return Ok((open(folder)?, None));
+    }
+    if let Ok(store) = open(&cache_folder()) {
+        return Ok((store, None));
+    }
+    let folder = tempfile::tempdir().map_err(|error| failed(error.into()))?;
+    Ok((open(folder.path())?, Some(folder)))
 }
 
 fn cache_folder() -> PathBuf {

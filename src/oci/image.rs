@@ -36,6 +36,9 @@ pub struct Start {
     pub user: String,
     /// Labels of the image.
     pub labels: BTreeMap<String, String>,
+    /// The architecture in the words of OCI; this machine's if there is none. An image that holds
+    /// data names one of its own accord, lest its digest depend on where it was built.
+    pub architecture: Option<String>,
 }
 
 /// How the layers of an image are packed.
@@ -99,7 +102,7 @@ impl Image {
         }
         // Written out here, because the type that oci-client has for it orders labels at random.
         let config = json!({
-            "architecture": architecture(),
+            "architecture": start.architecture.as_deref().unwrap_or(architecture()),
             "os": "linux",
             "config": { "Entrypoint": start.entrypoint, "User": start.user, "Labels": start.labels },
             "rootfs": { "type": "layers", "diff_ids": diff_ids },

@@ -35,13 +35,13 @@ fn entries(shell: &Shell, channel: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_package_is_begun_as_opm_begins_it() {
+fn a_package_is_begun_with_a_text_and_a_picture() {
     let shell = Shell::new();
     shell.write("README.md", "# Gopher\n\nDigs.\n");
     shell.write("icon.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>");
     let printed = shell.done("catalog init gopher -c stable -i icon.svg -d README.md -o json");
     let printed: Value = serde_json::from_str(&printed).unwrap();
-    assert_eq!(printed["description"], "# Gopher\n\nDigs.");
+    assert_eq!(printed["description"], "# Gopher\n\nDigs.\n");
     assert_eq!(printed["icon"]["mediatype"], "image/svg+xml");
     let written = shell.done("catalog init gopher -c stable --output-dir cat");
     assert_eq!(written.trim(), "cat/gopher/catalog.yaml");
@@ -293,6 +293,8 @@ fn what_is_no_catalog_says_what_it_is_instead() {
     let said = shell.fails(1, "catalog lint empty");
     assert!(said.contains("empty holds no catalog"), "{said}");
     shell.fails(1, "catalog push empty oci:layout");
+    let said = shell.fails(1, "catalog push b oci:layout");
+    assert!(said.contains("b holds bundles"), "{said}");
     shell.fails(3, "catalog lint ./nowhere");
     let said = shell.fails(3, "catalog render oci:nowhere");
     assert!(said.contains("no OCI layout"), "{said}");

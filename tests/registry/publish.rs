@@ -333,20 +333,18 @@ fn opm_renders_every_real_bundle_that_we_pushed_as_we_do() {
             }
         }
     }
-    assert!(
-        images.len() > 100,
-        "{} bundles, refused: {refused:?}",
-        images.len()
-    );
     assert!(refused.is_empty(), "{refused:?}");
-    for images in images.chunks(20) {
+    assert_eq!(images.len(), 138);
+    for (round, images) in images.chunks(20).enumerate() {
         let images: Vec<&str> = images.iter().map(String::as_str).collect();
-        let ours = shell.done(&[&["catalog", "render", "--bundle-objects"], &images[..]].concat());
-        let theirs = opm_render(&opm, &images);
+        // Both forms, in turns: a bundle in one of them says nearly everything of the other.
+        let (our_form, their_form) = match round % 2 {
+            0 => (&["--bundle-objects"][..], &[][..]),
+            _ => (&[][..], &["--migrate"][..]),
+        };
+        let ours = shell.done(&[&["catalog", "render"], our_form, &images[..]].concat());
+        let theirs = opm_render(&opm, &[their_form, &images[..]].concat());
         assert_eq!(assert_same_blobs(test, &ours, &theirs), images.len());
-        let ours = shell.done(&[&["catalog", "render"], &images[..]].concat());
-        let theirs = opm_render(&opm, &[&["--migrate"], &images[..]].concat());
-        assert_same_blobs(test, &ours, &theirs);
     }
 }
 
@@ -359,15 +357,16 @@ fn semver_templates_reproduce_real_catalogs_by_way_of_a_mirror() {
     };
     for (package, version) in [
         ("konflux", "v4.20"),
+        ("kairos-operator", "v4.16"),
         ("kairos-operator", "v4.22"),
         ("dotvirt-operator", "v4.22"),
     ] {
         let operator = prod.join("operators").join(package);
         let template = operator.join("catalog-templates/semver.yaml");
-        let text = fs_err::read_to_string(&template).unwrap();
-        let images = chandler::catalog::template::Template::parse("template", &text).unwrap();
+        let written = fs_err::read_to_string(&template).unwrap();
+        let named = chandler::catalog::template::Template::parse("template", &written).unwrap();
         let mut source = String::new();
-        for image in images.images() {
+        for image in named.images() {
             let (repository, tag) = image.rsplit_once(':').unwrap();
             repository.clone_into(&mut source);
             let bundle = operator.join(tag.trim_start_matches('v'));

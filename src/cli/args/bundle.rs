@@ -38,6 +38,9 @@ pub(in crate::cli) struct Init {
     /// Write the files into this folder [default: a folder named after the operator]
     #[arg(long, value_name = "DIR")]
     pub(in crate::cli) output_dir: Option<PathBuf>,
+    /// How to print what was written
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(in crate::cli) output: Output,
 }
 
 /// Arguments of `chandler bundle lint`.

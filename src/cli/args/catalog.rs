@@ -103,7 +103,7 @@ pub(in crate::cli) struct Render {
     /// The images of bundles that come from folders, such as `HOST/{package}:v{version}`
     #[arg(long, value_name = "TEMPLATE")]
     pub(in crate::cli) image: Option<String>,
-    /// Carry whole manifests of bundles (`olm.bundle.object`), as OLM before v0.27 needs them
+    /// Carry whole manifests of bundles (`olm.bundle.object`), as `opm render` does by default
     #[arg(long)]
     pub(in crate::cli) bundle_objects: bool,
     #[command(flatten)]

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use serde_json::json;
+
 use crate::cli::args::bundle::Init;
+use crate::cli::args::output::Output;
 use crate::cli::failure::Failure;
 use crate::cli::printer;
 use crate::publish;
@@ -12,6 +15,11 @@ pub(super) fn run(args: &Init) -> Result<(), Failure> {
     let folder = args.output_dir.clone();
     let folder = folder.unwrap_or_else(|| PathBuf::from(&args.name));
     publish::write_bundle(&tree, &folder)?;
+    if args.output != Output::Text {
+        let files: Vec<&String> = tree.keys().collect();
+        let said = json!({ "folder": folder, "files": files });
+        return printer::structured(&said, args.output);
+    }
     let folder = folder.display();
     printer::data(&format!("{folder}\n"))?;
     printer::say(&format!(

@@ -21,6 +21,9 @@ pub(super) fn run(args: &Diff) -> Result<(), Failure> {
     super::warn(&new);
     let difference = diff(&old.catalog, &new.catalog);
     match args.output {
+        Output::Text if printer::on_terminal() && !difference.is_empty() => {
+            printer::data(&table(&difference.lines()))?;
+        }
         Output::Text => printer::data(&difference.to_string())?,
         structured => printer::structured(&difference, structured)?,
     }
@@ -30,4 +33,15 @@ pub(super) fn run(args: &Diff) -> Result<(), Failure> {
         return Err(Failure::no(anyhow::anyhow!("the catalogs are different")));
     }
     Ok(())
+}
+
+/// Each line begins with the package it is about.
+fn table(lines: &[String]) -> String {
+    let mut table = printer::table(["PACKAGE", "WHAT"]);
+    for line in lines {
+        let line = line.strip_prefix("package ").unwrap_or(line);
+        let (package, what) = line.split_once(' ').unwrap_or(("", line));
+        table.add_row([package.trim_end_matches(':'), what]);
+    }
+    format!("{table}\n")
 }

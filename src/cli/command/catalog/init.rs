@@ -15,7 +15,7 @@ pub(super) fn run(args: &Init) -> Result<(), Failure> {
     let package = publish::init::package(
         &args.package,
         &args.default_channel,
-        description.unwrap_or_default().trim_end(),
+        &description.unwrap_or_default(),
         icon,
     )?;
     let text = print(

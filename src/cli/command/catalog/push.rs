@@ -1,6 +1,7 @@
 //! `chandler catalog push`
 
 use crate::catalog::fbc;
+use crate::catalog::source::bundle_tree::holds_bundles;
 use crate::cli::args::catalog::Push;
 use crate::cli::failure::Failure;
 use crate::oci::Location;
@@ -8,6 +9,13 @@ use crate::publish::{self, catalog_image};
 
 pub(super) fn run(args: &Push) -> Result<(), Failure> {
     let target: Location = args.reference.parse()?;
+    if holds_bundles(&args.folder) {
+        let folder = args.folder.display();
+        let error = anyhow::anyhow!("{folder} holds bundles, not a file-based catalog");
+        return Err(Failure::no(error).hint(format!(
+            "push a bundle with `chandler bundle push`; `chandler catalog render {folder}` makes a catalog of them"
+        )));
+    }
     // Made of the same files that are checked, in this order: what is pushed is what was read.
     let image = catalog_image(&args.folder)?;
     if !args.force {
