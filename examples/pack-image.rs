@@ -69,6 +69,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
             name.to_string(),
         )]
         .into(),
+        ..Start::default()
     };
     let image = Image::build(
         vec![File {

@@ -40,7 +40,7 @@ pub fn bundle_image(what: &str, tree: &FileTree) -> Result<Image, Error> {
         .collect();
     let start = Start {
         labels: all_labels,
-        ..Start::default()
+        ..data()
     };
     Ok(Image::build(files, &start)?)
 }
@@ -79,9 +79,18 @@ pub fn catalog_image(folder: &Path) -> Result<Image, Error> {
     }
     let start = Start {
         labels: [(CONFIGS_LABEL.to_owned(), format!("/{CONFIGS}"))].into(),
-        ..Start::default()
+        ..data()
     };
     Ok(Image::build(files, &start)?)
+}
+
+/// An image that holds files and no program: the same wherever it is built. It has to name an
+/// architecture, and this is the one that all publishers of bundles name.
+fn data() -> Start {
+    Start {
+        architecture: Some("amd64".to_owned()),
+        ..Start::default()
+    }
 }
 
 fn file(path: String, content: Vec<u8>) -> File {
