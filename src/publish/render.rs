@@ -190,13 +190,7 @@ impl Renderer {
             reason,
         })?;
         Ok(template::Rendered {
-            bundle: fbc::Bundle {
-                name: rendered.name,
-                package: rendered.package,
-                image: rendered.image,
-                properties: rendered.properties,
-                related_images: rendered.related_images,
-            },
+            bundle: rendered.into(),
             description: bundle.csv.spec.description.clone(),
             icon: icon(bundle),
         })

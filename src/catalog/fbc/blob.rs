@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::bundle::{Property, RelatedImage, property};
+use crate::bundle::{Property, RelatedImage, Rendered, property};
 use crate::version::Version;
 
 /// `olm.package`: an operator.
@@ -85,6 +85,18 @@ pub struct Bundle {
     /// The images it uses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub related_images: Vec<RelatedImage>,
+}
+
+impl From<Rendered> for Bundle {
+    fn from(rendered: Rendered) -> Self {
+        Self {
+            name: rendered.name,
+            package: rendered.package,
+            image: rendered.image,
+            properties: rendered.properties,
+            related_images: rendered.related_images,
+        }
+    }
 }
 
 /// `olm.deprecations`: what of a package should no longer be used.

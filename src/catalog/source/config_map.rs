@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::bundle::package_manifest::{Package, load_package};
-use crate::bundle::{self, Bundle, FileTree, Form, render_as};
+use crate::bundle::{Bundle, FileTree, Form, render_as};
 use crate::catalog::fbc::{self, Meta};
 use crate::yaml;
 
@@ -131,8 +131,8 @@ fn add(package: &Package, loaded: &mut Loaded) {
         }));
     }
     for bundle in &package.bundles {
-        match rendered(bundle) {
-            Ok(bundle) => loaded.blobs.push(Meta::Bundle(bundle)),
+        match render_as(bundle, "", Form::BundleObjects) {
+            Ok(rendered) => loaded.blobs.push(Meta::Bundle(rendered.into())),
             Err(error) => {
                 loaded.problems.push((
                     manifest.package.clone(),
@@ -166,17 +166,6 @@ fn chain(head: &str, bundles: &BTreeMap<&str, &Bundle>) -> Vec<fbc::Entry> {
         next = spec["replaces"].as_str().unwrap_or_default();
     }
     entries
-}
-
-fn rendered(bundle: &Bundle) -> Result<fbc::Bundle, bundle::Error> {
-    let rendered = render_as(bundle, "", Form::BundleObjects)?;
-    Ok(fbc::Bundle {
-        name: rendered.name,
-        package: rendered.package,
-        image: rendered.image,
-        properties: rendered.properties,
-        related_images: rendered.related_images,
-    })
 }
 
 #[cfg(test)]

@@ -165,13 +165,7 @@ fn ready(
             skips: spec.skips.clone(),
             skip_range: skip_range(path, bundle, problems),
         },
-        bundle: fbc::Bundle {
-            name: rendered.name,
-            package: rendered.package,
-            image: rendered.image,
-            properties: rendered.properties,
-            related_images: rendered.related_images,
-        },
+        bundle: rendered.into(),
         icon: icon(bundle),
         description: spec.description.clone(),
     })
