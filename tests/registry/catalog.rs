@@ -374,7 +374,7 @@ async fn a_cache_works_however_often_those_who_write_its_index_are_killed() {
                 {
                     assert_eq!(
                         Index::open(&path).unwrap().packages().len(),
-                        400,
+                        PACKAGES,
                         "round {round}"
                     );
                 }
