@@ -25,7 +25,7 @@ help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo demo-down
-demo: ## Bring a cluster up, give it Chandler's API, and show what is there
+demo: ## A cluster with Chandler's API, and an operator published to its registry
 	@deploy/demo.sh
 demo-down: ## Take the demo's cluster down
 	@$(LOCAL) down --name demo

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Brings a cluster up, gives it Chandler's API, and shows what is there.
+# Brings a cluster up, gives it Chandler's API, publishes an operator to its registry, and shows what is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 local=deploy/local/cluster
 kubectl() { "$local" kubectl --name demo -- "$@"; }
 bold() { if [ -t 1 ]; then printf '\033[1m%s\033[0m\n' "$*"; else printf '%s\n' "$*"; fi; }
 step() { echo; bold "$*"; }
+# Shows a command of Chandler's as a person would type it, and runs it.
+chandler() { echo "\$ chandler $*"; "$binary" "$@"; }
 
 step "A Kubernetes cluster"
 "$local" up --name demo
@@ -13,10 +15,29 @@ kubectl get nodes
 
 step "Chandler's API"
 cargo build --quiet --bin chandler
-chandler=${CARGO_TARGET_DIR:-target}/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}debug/chandler
-"$chandler" crds | kubectl apply -f -
+binary=$PWD/${CARGO_TARGET_DIR:-target}/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}debug/chandler
+"$binary" crds | kubectl apply -f -
 kubectl wait --for=condition=Established --timeout=30s -f deploy/crds >/dev/null
 kubectl api-resources --api-group=operators.coreos.com
+
+# A cluster of one's own has a registry only if its user names one.
+registry=$("$local" env --name demo | sed -n "s/^CHANDLER_REGISTRY=//p")
+registry=${registry:-${CHANDLER_REGISTRY:-}}
+if [ -n "$registry" ]; then
+  step "An operator, published to a registry and put into a catalog"
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  cd "$work"
+  chandler bundle init gopher --version 0.1.0
+  chandler bundle lint gopher
+  chandler bundle push gopher "$registry/demo/gopher-bundle:v0.1.0" --plain-http "$registry"
+  chandler catalog init gopher --default-channel stable --output-dir catalog
+  chandler catalog add catalog "$registry/demo/gopher-bundle:v0.1.0" --channel stable --plain-http "$registry"
+  chandler catalog push catalog "$registry/demo/catalog:latest" --plain-http "$registry"
+  chandler catalog lint "$registry/demo/catalog:latest" --plain-http "$registry"
+  chandler graph gopher --catalog "$registry/demo/catalog:latest" -o mermaid --plain-http "$registry"
+  cd - >/dev/null
+fi
 
 step "An operator's wish, as its users write it"
 kubectl apply -f deploy/samples/
