@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,20 +90,51 @@ func (c *cluster) hasEnded(name string) bool {
 }
 
 func (c *cluster) isOurs(pid int) bool {
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	// While a process becomes another program it has none for a moment. Threads of the kernel never
-	// have one, and no program either.
-	for attempt := 0; err == nil && len(environ) == 0 && attempt < 20; attempt++ {
-		if _, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil || !running(pid) {
+	// While a process becomes another program it has no environment for a moment. Threads of the
+	// kernel never have one.
+	for range 100 {
+		environ, err := readAtOnce(fmt.Sprintf("/proc/%d/environ", pid))
+		if err == nil && len(environ) > 0 {
+			return bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+marker+"="+c.state+"\x00"))
+		}
+		if err != nil || !running(pid) || isKernelThread(pid) {
 			return false
 		}
 		time.Sleep(2 * time.Millisecond)
-		environ, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	}
+	return false
+}
+
+// readAtOnce reads a file of /proc by a single call: between two, the process may have become
+// another program, and the rest of what it was be gone.
+func readAtOnce(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	buffer := make([]byte, 1<<20)
+	count, err := file.Read(buffer)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return buffer[:count], err
+}
+
+// isKernelThread looks at a flag of the process (PF_KTHREAD).
+func isKernelThread(pid int) bool {
+	const kernelThread = 0x00200000
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
 	}
-	return bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+marker+"="+c.state+"\x00"))
+	// The fields after the command's name: state, parent, group, session, terminal, its group, flags.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 7 {
+		return false
+	}
+	flags, err := strconv.ParseUint(string(fields[6]), 10, 64)
+	return err == nil && flags&kernelThread != 0
 }
 
 // leftovers are all running processes of this cluster, whoever started them.
