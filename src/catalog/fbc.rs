@@ -42,5 +42,5 @@ pub(crate) use read::RawSink;
 pub use read::{Blob, Blobs, read};
 pub use validate::{Problem, Rule, validate};
 pub(crate) use walk::Rules;
-pub use walk::{INDEX_IGNORE, walk};
+pub use walk::{INDEX_IGNORE, open, walk};
 pub use write::{meta_to_json, meta_to_value, write_json, write_yaml};

@@ -48,6 +48,18 @@ pub(super) fn report(
     output: Output,
 ) -> Result<(), Failure> {
     findings.sort_by_key(|finding| finding.severity);
+    if output == Output::Text {
+        for finding in &mut findings {
+            for text in [
+                &mut finding.place,
+                &mut finding.path,
+                &mut finding.message,
+                &mut finding.advice,
+            ] {
+                *text = printer::visible(text).into_owned();
+            }
+        }
+    }
     let errors = findings
         .iter()
         .filter(|finding| finding.severity == Severity::Error)

@@ -2,6 +2,7 @@
 //!
 //! Colour only on a terminal, and never as the only carrier of meaning.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
@@ -25,6 +26,26 @@ pub(super) fn data(text: &str) -> Result<(), Failure> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Text for people that may hold the words of strangers: control characters, and those that turn
+/// the direction of writing, are shown instead of obeyed.
+pub(super) fn visible(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| {
+        if hidden(c) {
+            c.escape_default().to_string()
+        } else {
+            c.to_string()
+        }
+    };
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 /// Prints data for programs. Text is for people, and printed by whoever knows how.
@@ -59,13 +80,17 @@ pub(super) fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
 /// Warns about something that does not keep the command from its work.
 pub(super) fn warning(text: &str) {
     let style = AnsiColor::Yellow.on_default().bold();
-    let _ = writeln!(anstream::stderr(), "{style}warning{style:#}: {text}");
+    let _ = writeln!(
+        anstream::stderr(),
+        "{style}warning{style:#}: {}",
+        visible(text)
+    );
 }
 
 /// Says what happened, in one line.
 pub(super) fn say(text: &str) {
     // Nothing can be told to somebody who closed the pipe; here and below.
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{}", visible(text));
 }
 
 /// Says why a command failed and what to do next.
@@ -77,6 +102,22 @@ pub(super) fn failure(failure: &Failure) {
             "hint" => AnsiColor::Cyan.on_default().bold(),
             _ => Style::new().bold(),
         };
-        let _ = writeln!(output, "{style}{label}{style:#}: {text}");
+        // An error may have several lines of its own.
+        let shown: Vec<_> = text.lines().map(visible).collect();
+        let _ = writeln!(output, "{style}{label}{style:#}: {}", shown.join("\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn what_would_move_the_cursor_or_turn_the_text_is_shown_instead() {
+        assert_eq!(
+            visible("a\n\u{1b}[31mred\u{202e}\0"),
+            "a\\n\\u{1b}[31mred\\u{202e}\\u{0}"
+        );
+        assert_eq!(visible("Grüße, 世界"), "Grüße, 世界");
     }
 }

@@ -228,7 +228,7 @@ impl Found {
         let mut catalog = Catalog::default();
         for inside in fbc::walk(folder)? {
             let path = folder.join(&inside);
-            let file = fs_err::File::open(&path)?;
+            let file = fbc::open(&path)?;
             for blob in fbc::read(&inside.to_string_lossy(), file) {
                 match blob {
                     Ok(blob) if blob.meta.package() == package => {

@@ -1,5 +1,6 @@
 //! Bundles and catalogs as images.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use super::Error;
@@ -65,7 +66,8 @@ pub(super) fn folders(annotations: &std::collections::BTreeMap<String, String>) 
 pub fn catalog_image(folder: &Path) -> Result<Image, Error> {
     let mut files = Vec::new();
     for path in fbc::walk(folder)? {
-        let content = fs_err::read(folder.join(&path))?;
+        let mut content = Vec::new();
+        fbc::open(&folder.join(&path))?.read_to_end(&mut content)?;
         let Some(inside) = path.to_str() else {
             return Err(Error::Input(format!(
                 "the name of the file {} is not UTF-8",

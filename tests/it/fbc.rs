@@ -320,3 +320,16 @@ fn what_names_no_image_is_refused(#[case] image: &str) {
 fn releases_are_read_as_opm_reads_them(#[case] text: &str, #[case] good: bool) {
     assert_eq!(Release::parse(text).is_ok(), good);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_folder_is_told_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.yaml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let checked = check_file(folder.path());
+    let told: Vec<String> = checked.errors.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("is not a regular file"), "{told:?}");
+}

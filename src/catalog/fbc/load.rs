@@ -42,12 +42,12 @@ pub fn load_dir(path: &Path) -> Result<Loaded, Error> {
     };
     let mut loaded = Loaded::default();
     if path.is_file() {
-        let file = fs_err::File::open(path).map_err(|source| failed(path, source))?;
+        let file = super::walk::open(path).map_err(|source| failed(path, source))?;
         loaded.read(&path.to_string_lossy(), file);
         return Ok(loaded);
     }
     for inside in walk(path).map_err(|source| failed(path, source))? {
-        match fs_err::File::open(path.join(&inside)) {
+        match super::walk::open(&path.join(&inside)) {
             Ok(file) => loaded.read(&inside.to_string_lossy(), file),
             Err(source) => loaded.errors.push(failed(&inside, source)),
         }

@@ -37,6 +37,15 @@ pub fn walk(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// Opens a file of a catalog. A pipe would be waited for, and a device has no end: neither is one.
+pub fn open(path: &Path) -> io::Result<fs_err::File> {
+    if fs_err::metadata(path)?.is_file() {
+        return fs_err::File::open(path);
+    }
+    let problem = format!("{} is not a regular file", path.display());
+    Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
+}
+
 /// What the [`INDEX_IGNORE`] files of a folder say.
 #[derive(Default)]
 pub(crate) struct Rules {

@@ -1,6 +1,6 @@
 //! From a source to an index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -16,6 +16,9 @@ use crate::oci::{Hasher, Location};
 
 /// Where the files of a catalog are in its image, unless the image says otherwise.
 const CONFIGS: &str = "configs";
+
+/// How many indexes are kept beside the one that was opened last.
+const HISTORY: usize = 32;
 
 /// Opens catalogs, with a cache.
 #[derive(Clone)]
@@ -109,6 +112,8 @@ impl Sources {
         let store = self.store.clone();
         let built = tokio::task::spawn_blocking(move || {
             let index = store.get_or_build(&digest, fill)?;
+            // Old ones are kept for a while, for history and for those who go back and forth.
+            store.prune(&BTreeSet::from([digest.clone()]), HISTORY)?;
             Ok(Opened { digest, index })
         });
         built
@@ -207,7 +212,7 @@ impl Seen {
 
 fn add_folder(builder: &mut Builder, path: &Path) -> Result<(), Error> {
     for file in fbc::walk(path)? {
-        match fs_err::File::open(path.join(&file)) {
+        match fbc::open(&path.join(&file)) {
             Ok(content) => builder.add_file(&file.display().to_string(), content)?,
             Err(error) => builder.report("", error.to_string()),
         }

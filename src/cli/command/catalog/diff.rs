@@ -24,7 +24,11 @@ pub(super) fn run(args: &Diff) -> Result<(), Failure> {
         Output::Text if printer::on_terminal() && !difference.is_empty() => {
             printer::data(&table(&difference.lines()))?;
         }
-        Output::Text => printer::data(&difference.to_string())?,
+        Output::Text => {
+            for line in difference.lines() {
+                printer::data(&format!("{}\n", printer::visible(&line)))?;
+            }
+        }
         structured => printer::structured(&difference, structured)?,
     }
     if difference.is_empty() {
