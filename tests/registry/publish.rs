@@ -122,6 +122,7 @@ fn opm(test: &str) -> Option<PathBuf> {
 
 fn opm_render(opm: &Path, arguments: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
+    trust_every_image(folder.path());
     let output = Command::new(opm)
         .args(["render", "--use-http"])
         .args(arguments)
@@ -133,6 +134,14 @@ fn opm_render(opm: &Path, arguments: &[&str]) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "opm render {arguments:?}: {error}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// opm pulls nothing without a policy, which Debian's containers-common would bring.
+fn trust_every_image(home: &Path) {
+    let folder = home.join(".config/containers");
+    fs_err::create_dir_all(&folder).unwrap();
+    let policy = r#"{"default": [{"type": "insecureAcceptAnything"}]}"#;
+    fs_err::write(folder.join("policy.json"), policy).unwrap();
 }
 
 /// Three versions of a bundle in folders `b/VERSION`, pushed, and in a catalog in `cat`.
