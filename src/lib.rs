@@ -8,6 +8,7 @@
 //! - [`oci`]: images, built, pulled and pushed without a container engine
 //! - [`bundle`]: operator bundles
 //! - [`catalog`]: catalogs of bundles
+//! - [`resolver`]: what to install, so that everything has what it needs
 //! - [`publish`]: bundles and catalogs for others
 //! - [`cli`]: the command line
 //!
@@ -20,5 +21,6 @@ pub mod catalog;
 pub mod cli;
 pub mod oci;
 pub mod publish;
+pub mod resolver;
 pub mod version;
 pub mod yaml;

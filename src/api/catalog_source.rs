@@ -105,6 +105,11 @@ pub struct CatalogSourceSpec {
     /// the list short: each secret is tried for each bundle.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
     pub secrets: Vec<String>,
+    /// The packages that the catalog offers, by name or by pattern: `*` stands for any text, `?` for
+    /// one character, `[a-c]` for one of these. All others are as if they were not in the catalog.
+    /// Without it, or if it is empty, all are offered.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub packages: Vec<String>,
     /// Name of the catalog for people.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
     pub display_name: String,

@@ -4,6 +4,7 @@ use super::conditions::{
 };
 use super::install_plan::Approval;
 use super::lenient::{empty, lenient};
+use super::open_enum::open_enum;
 use super::pod_part::PodPart;
 use super::schema;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -12,6 +13,16 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+open_enum! {
+    /// What happens to the operators that the wanted one needs.
+    pub enum DependencyPolicy {
+        /// They are installed too.
+        Install = "Install",
+        /// They have to be there already, or nothing is installed.
+        Require = "Require",
+    }
+}
 
 /// Which operator is wanted, and how it shall run.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,6 +85,15 @@ pub struct SubscriptionSpec {
     /// `spec.approved` of the InstallPlan. The default is `Automatic`.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
     pub install_plan_approval: Approval,
+    /// Only these versions are installed: one, such as `1.2.3`, or a range, such as `>=1.2 <2`,
+    /// `^1.2` or `1.4.x || 1.6.x`. It holds for as long as it is there. Pre-releases are left out
+    /// unless the range names one. If the installed version is not in the range, the operator moves
+    /// to one that is, to an older one if need be. Without it, any version of the channel may serve.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub version: String,
+    /// What may be done on behalf of the Subscription.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<SubscriptionPolicy>,
     /// Adjusts the Pods of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<SubscriptionConfig>,
@@ -84,6 +104,26 @@ impl SubscriptionSpec {
     pub fn needs_approval(&self) -> bool {
         self.install_plan_approval == Approval::Manual
     }
+
+    /// Whether other operators may be installed because this one needs them. Anything but `Require`
+    /// means that they may.
+    pub fn installs_dependencies(&self) -> bool {
+        self.policy
+            .as_ref()
+            .is_none_or(|policy| policy.dependencies != DependencyPolicy::Require)
+    }
+}
+
+/// What may be done on behalf of a Subscription.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriptionPolicy {
+    /// `Install` installs the operators that this one needs, and keeps them up to date. `Require`
+    /// only checks that they are there: if one is missing, nothing is installed and the Subscription
+    /// says what is missing. The default is `Install`.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    #[schemars(extend("enum" = DependencyPolicy::KNOWN))]
+    pub dependencies: DependencyPolicy,
 }
 
 /// Adjusts the Pods of an operator.

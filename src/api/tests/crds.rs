@@ -280,6 +280,12 @@ fn defaults_are_those_of_olm_and_no_others() {
     "/properties/status/properties/conditions/items/properties/status",
     &["True", "False", "Unknown"]
 )]
+// Ours, and beside OLM's.
+#[case(
+    "subscriptions",
+    "/properties/spec/properties/policy/properties/dependencies",
+    &["Install", "Require"]
+)]
 fn closed_sets_of_values_are_those_of_olm(
     #[case] plural: &str,
     #[case] path: &str,

@@ -97,6 +97,38 @@ fn absent_values_are_not_written() {
 }
 
 #[test]
+fn fields_that_olm_does_not_have_are_kept_and_optional() {
+    let spec = json!({
+        "source": "hub", "sourceNamespace": "olm", "name": "etcd",
+        "version": ">=1.2 <2", "policy": { "dependencies": "Require" },
+    });
+    let subscription = round_trip::<Subscription>(&object("Subscription", &spec));
+    assert_eq!(subscription["spec"], spec);
+
+    let spec = json!({ "sourceType": "grpc", "packages": ["harbor-*", "cert-manager"] });
+    let catalog = round_trip::<CatalogSource>(&object("CatalogSource", &spec));
+    assert_eq!(catalog["spec"], spec);
+
+    let spec = json!({ "sourceType": "grpc" });
+    let catalog = round_trip::<CatalogSource>(&object("CatalogSource", &spec));
+    assert_eq!(catalog["spec"], spec);
+}
+
+#[rstest]
+#[case(json!({}), true)]
+#[case(json!({ "policy": null }), true)]
+#[case(json!({ "policy": {} }), true)]
+#[case(json!({ "policy": { "dependencies": "Install" } }), true)]
+#[case(json!({ "policy": { "dependencies": "Require" } }), false)]
+fn dependencies_are_installed_unless_they_are_only_required(
+    #[case] spec: Value,
+    #[case] installs: bool,
+) {
+    let subscription: Subscription = serde_json::from_value(object("Subscription", &spec)).unwrap();
+    assert_eq!(subscription.spec.installs_dependencies(), installs);
+}
+
+#[test]
 fn values_that_the_schema_requires_are_written_even_if_empty() {
     let plan = InstallPlan {
         spec: InstallPlanSpec::default(),
