@@ -16,7 +16,6 @@ import (
 	listersv1alpha1 "github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/listers/operators/v1alpha1"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/registry/resolver/projection"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/lib/operatorlister"
-	"github.com/operator-framework/operator-registry/pkg/api"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
@@ -107,7 +106,7 @@ func (i installed) annotation() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return projection.PropertiesAnnotationFromPropertyList(append([]*api.Property(own.list), stated...))
+	return projection.PropertiesAnnotationFromPropertyList(append(own.list, stated...))
 }
 
 func (g gvk) crd() v1alpha1.CRDDescription {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/operator-framework/operator-registry/pkg/api"
 )
@@ -23,6 +24,8 @@ func (s statements) properties() ([]*api.Property, error) {
 			all.add("olm.label.required", map[string]string{"label": *required.Label})
 		case required.Constraint != nil:
 			all.add("olm.constraint", required.Constraint)
+		default:
+			return nil, errors.New("a requirement names no api, package, label or constraint")
 		}
 	}
 	for _, label := range s.Labels {

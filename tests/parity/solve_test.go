@@ -228,3 +228,11 @@ catalogs:
 		generated: []string{"foo-stable-community-olm"},
 	}.check(t)
 }
+
+func TestARequirementOfNothingIsAnError(t *testing.T) {
+	known{
+		problem: strings.Replace("subscriptions: [{ name: a }]\ncatalogs:\n  - name: community\n    packages:"+needsK, "api: g/v/K", "apis: g/v/K", 1),
+		fails:   "error",
+		says:    "bundle a.v1: a requirement names no api, package, label or constraint",
+	}.check(t)
+}
