@@ -22,7 +22,9 @@ use super::lex::{Token, Word, words};
 use super::syntax::{Loop, Macro, Node, Operator, Type};
 use super::value::Value;
 
-/// How deep a rule may nest. Reading, answering and dropping it recurse.
+/// How deep brackets may nest. Reading them recurses, and a thread may have little stack.
+const MAX_NESTING: usize = 20;
+/// How deep the tree may be. Answering and dropping it recurse.
 const MAX_DEPTH: usize = 50;
 /// How much room a pattern may take when it is prepared, in bytes.
 const PATTERN_SIZE: usize = 1 << 14;
@@ -79,8 +81,8 @@ impl Parser<'_> {
     }
 
     fn rule(&mut self) -> Result<Part, Problem> {
-        if self.depth >= MAX_DEPTH {
-            return Err(self.too_deep());
+        if self.depth > MAX_NESTING {
+            return Err(self.too_deep(MAX_NESTING));
         }
         self.depth += 1;
         let rule = self.choice();
@@ -169,7 +171,7 @@ impl Parser<'_> {
             count += 1;
         }
         if count > MAX_DEPTH {
-            return Err(self.too_deep());
+            return Err(self.too_deep(MAX_DEPTH));
         }
         // A number takes its sign with it, or the least integer could not be written.
         let mut operand = match (sign, count, self.peek()) {
@@ -480,7 +482,7 @@ impl Parser<'_> {
     fn deeper<'a>(&self, below: impl Iterator<Item = &'a Part>) -> Result<usize, Problem> {
         let depth = below.map(|part| part.depth + 1).max().unwrap_or(0);
         if depth > MAX_DEPTH {
-            return Err(self.too_deep());
+            return Err(self.too_deep(MAX_DEPTH));
         }
         Ok(depth)
     }
@@ -542,7 +544,7 @@ impl Parser<'_> {
         (last.map_or(0, |word| word.offset), problem.into())
     }
 
-    fn too_deep(&self) -> Problem {
-        self.problem(format!("the rule nests more than {MAX_DEPTH} levels deep"))
+    fn too_deep(&self, levels: usize) -> Problem {
+        self.problem(format!("the rule nests more than {levels} levels deep"))
     }
 }
