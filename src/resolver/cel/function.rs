@@ -68,8 +68,10 @@ impl Function {
 
     /// Calls the function.
     pub(super) fn call(self, arguments: &[Value], budget: &Budget) -> Result<Value, Fault> {
-        use Value::{Bool, Bytes, Double, Int, List, Map, String, Uint};
-        if !budget.spend(arguments.iter().map(length).sum::<usize>() / 16) {
+        use Value::{Bool, Bytes, Double, Int, String, Uint};
+        // Reading two versions takes as long as twenty other steps.
+        let work = if self == Self::SemverCompare { 20 } else { 0 };
+        if !budget.spend(work + arguments.iter().map(length).sum::<usize>() / 16) {
             return Err(Fault);
         }
         Ok(match (self, arguments) {
@@ -104,7 +106,7 @@ impl Function {
             (Self::ToUint, [value @ (Int(_) | String(_))]) => {
                 Uint(plain(value)?.parse().map_err(|_| Fault)?)
             }
-            (_, [List(_) | Map(_), ..]) | (_, _) => return Err(Fault),
+            _ => return Err(Fault),
         })
     }
 }

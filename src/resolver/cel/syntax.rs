@@ -1,12 +1,11 @@
 //! A rule as a tree, and the types in it.
 
 use std::fmt;
-use std::sync::Arc;
 
 use regex::Regex;
 
 use super::function::Function;
-use super::value::Value;
+use super::value::{Key, Value};
 
 /// A part of a rule. Names are resolved, types have been looked at.
 #[derive(Debug)]
@@ -17,9 +16,9 @@ pub(super) enum Node {
     Local(usize),
     List(Vec<Node>),
     Map(Vec<(Node, Node)>),
-    Field(Box<Node>, Arc<str>),
+    Field(Box<Node>, Key),
     /// `has(a.b)`.
-    Has(Box<Node>, Arc<str>),
+    Has(Box<Node>, Key),
     Index(Box<[Node; 2]>),
     Not(Box<Node>),
     Negate(Box<Node>),
@@ -31,8 +30,17 @@ pub(super) enum Node {
     Choice(Box<[Node; 3]>),
     Binary(Operator, Box<[Node; 2]>),
     Call(Function, Vec<Node>),
-    Matches(Box<Node>, Regex),
+    Matches(Box<Node>, Pattern),
     Macro(Macro, Box<Loop>),
+}
+
+/// A pattern that is ready.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    pub(super) regex: Regex,
+    /// How many steps a byte of text takes. A pattern goes through the text once, but may try many
+    /// ways at each place.
+    pub(super) cost: usize,
 }
 
 /// What a macro goes through, and what it asks of each.

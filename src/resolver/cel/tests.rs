@@ -50,6 +50,7 @@ const HOLD: &[&str] = &[
     r#"properties.exists(p, p.type == "olm.gvk" && dyn(p.value).exists(key, key == "kind"))"#,
     r#"properties.exists(p, p.type == "text" && p.value.matches("^cert.*d$"))"#,
     r#"properties.exists(p, p.type == 'text' && p.value.endsWith('fied') && p.value.contains("tif"))"#,
+    r#""a1".matches("^\\w\\d$") && !"a-".matches("^\\w{2}$") && "abc".matches("b")"#,
     r#"properties[0].type == "olm.package""#,
     r#"properties[0].value["packageName"] == "x""#,
     r#"!properties[0].value.packageName.startsWith("y")"#,
