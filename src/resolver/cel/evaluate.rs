@@ -92,7 +92,7 @@ impl Evaluation<'_> {
             Node::Matches(text, pattern) => match self.value(text)? {
                 Value::String(text) => {
                     self.spend(text.len().saturating_mul(pattern.cost))?;
-                    Value::Bool(pattern.regex.is_match(&text))
+                    Value::Bool((pattern.matches)(&text))
                 }
                 _ => return Err(Fault),
             },

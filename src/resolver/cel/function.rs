@@ -50,18 +50,16 @@ impl Function {
     pub(super) fn result(self, arguments: &[Type]) -> Option<Type> {
         use Type::{Bool, Bytes, Double, Dyn, Int, List, Map, String, Uint};
         match (self, arguments) {
-            (Self::Size, [String | Bytes | List(_) | Map(..) | Dyn]) => Some(Int),
-            (Self::Contains | Self::StartsWith | Self::EndsWith, [String | Dyn, String | Dyn]) => {
-                Some(Bool)
-            }
+            (Self::Size, [String | Bytes | List(_) | Map(..) | Dyn])
+            | (Self::ToInt, [Double | Int | Uint | String | Dyn])
+            | (Self::SemverCompare, [_, _]) => Some(Int),
+            (Self::Contains | Self::StartsWith | Self::EndsWith, [String | Dyn, String | Dyn])
+            | (Self::ToBool, [Bool | String | Dyn]) => Some(Bool),
             (Self::ToDyn, [_]) => Some(Dyn),
-            (Self::ToBool, [Bool | String | Dyn]) => Some(Bool),
             (Self::ToBytes, [Bytes | String | Dyn]) => Some(Bytes),
             (Self::ToDouble, [Double | Int | Uint | String | Dyn]) => Some(Double),
-            (Self::ToInt, [Double | Int | Uint | String | Dyn]) => Some(Int),
             (Self::ToUint, [Double | Int | Uint | String | Dyn]) => Some(Uint),
             (Self::ToString, [Bool | Bytes | Double | Int | Uint | String | Dyn]) => Some(String),
-            (Self::SemverCompare, [_, _]) => Some(Int),
             _ => None,
         }
     }
@@ -92,7 +90,7 @@ impl Function {
             (Self::ToString, [Bytes(bytes)]) => {
                 String(std::str::from_utf8(bytes).map_err(|_| Fault)?.into())
             }
-            (Self::ToString, [value]) => String(plain(value)?.into()),
+            (Self::ToString, [value]) => String(plain(value)?),
             (Self::ToDouble, [value @ (Int(_) | Uint(_) | String(_))]) => {
                 Double(plain(value)?.parse().map_err(|_| Fault)?)
             }

@@ -552,7 +552,10 @@ fn prepare(pattern: &str) -> Result<Pattern, regex::Error> {
             .size_limit(size)
             .nest_limit(20)
             .build()?;
-        Ok(Pattern { regex, cost })
+        Ok(Pattern {
+            matches: Box::new(move |text| regex.is_match(text)),
+            cost,
+        })
     };
     let [small, large] = PATTERNS;
     of_size(small).or_else(|_: regex::Error| of_size(large))
