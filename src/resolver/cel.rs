@@ -34,7 +34,7 @@ pub(super) use value::Value;
 use syntax::Node;
 
 /// How many patterns (`matches`) the rules of one bundle may have: each takes time to prepare.
-pub(super) const MAX_PATTERNS: usize = 16;
+pub(super) const MAX_PATTERNS: usize = 8;
 
 /// A rule that can be asked.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Budget {
     /// What one question about one operator may take: a few milliseconds, and a hundred times what
     /// ordinary rules need.
     pub(super) fn new() -> Self {
-        Self(Cell::new(200_000))
+        Self(Cell::new(100_000))
     }
 
     /// Takes steps; `false` once there are not enough, and then for ever.

@@ -13,19 +13,20 @@
 //! Names and types are checked on the way, as far as OLM checks them: what is `dyn` to it, such as
 //! the value of a property, fits everywhere.
 
-use std::sync::Arc;
-
 use regex::RegexBuilder;
 
 use super::function::Function;
 use super::lex::{Token, Word, words};
-use super::syntax::{Loop, Macro, Node, Operator, Type};
-use super::value::Value;
+use super::syntax::{Loop, Macro, Node, Operator, Pattern, Type};
+use super::value::{Key, Value};
 
-/// How deep a rule may nest. Reading, answering and dropping it recurse.
+/// How deep brackets may nest. Reading them recurses, and a thread may have little stack.
+const MAX_NESTING: usize = 20;
+/// How deep the tree may be. Answering and dropping it recurse.
 const MAX_DEPTH: usize = 50;
-/// How much room a pattern may take when it is prepared, in bytes.
-const PATTERN_SIZE: usize = 1 << 14;
+/// How much room a pattern may take when it is prepared, in bytes, and what a byte of text then
+/// costs. `\w` is larger than it looks: it knows all letters there are.
+const PATTERNS: [(usize, usize); 2] = [(1 << 14, 4), (1 << 17, 32)];
 
 /// Reads a rule, which has to be boolean. `patterns` is how many patterns it may still have.
 pub(super) fn rule(text: &str, patterns: &mut usize) -> Result<Node, String> {
@@ -79,8 +80,8 @@ impl Parser<'_> {
     }
 
     fn rule(&mut self) -> Result<Part, Problem> {
-        if self.depth >= MAX_DEPTH {
-            return Err(self.too_deep());
+        if self.depth > MAX_NESTING {
+            return Err(self.too_deep(MAX_NESTING));
         }
         self.depth += 1;
         let rule = self.choice();
@@ -169,7 +170,7 @@ impl Parser<'_> {
             count += 1;
         }
         if count > MAX_DEPTH {
-            return Err(self.too_deep());
+            return Err(self.too_deep(MAX_DEPTH));
         }
         // A number takes its sign with it, or the least integer could not be written.
         let mut operand = match (sign, count, self.peek()) {
@@ -236,7 +237,7 @@ impl Parser<'_> {
                 return Err(self.problem(format!("{kind} has no field `{name}`")));
             }
         };
-        let name = Arc::from(name);
+        let name = Key::String(name.into());
         self.part(kind, [of], |[of]| Node::Field(Box::new(of), name))
     }
 
@@ -277,13 +278,11 @@ impl Parser<'_> {
             .patterns
             .checked_sub(1)
             .ok_or_else(|| self.problem("there are too many patterns"))?;
-        let regex = RegexBuilder::new(&pattern)
-            .size_limit(PATTERN_SIZE)
-            .dfa_size_limit(PATTERN_SIZE)
-            .nest_limit(20)
-            .build()
+        let pattern = prepare(&pattern)
             .map_err(|error| self.problem(format!("`{pattern}` is no pattern: {error}")))?;
-        self.part(Type::Bool, [of], |[of]| Node::Matches(Box::new(of), regex))
+        self.part(Type::Bool, [of], |[of]| {
+            Node::Matches(Box::new(of), pattern)
+        })
     }
 
     /// A macro with its variable; the bracket has been read.
@@ -480,7 +479,7 @@ impl Parser<'_> {
     fn deeper<'a>(&self, below: impl Iterator<Item = &'a Part>) -> Result<usize, Problem> {
         let depth = below.map(|part| part.depth + 1).max().unwrap_or(0);
         if depth > MAX_DEPTH {
-            return Err(self.too_deep());
+            return Err(self.too_deep(MAX_DEPTH));
         }
         Ok(depth)
     }
@@ -542,7 +541,22 @@ impl Parser<'_> {
         (last.map_or(0, |word| word.offset), problem.into())
     }
 
-    fn too_deep(&self) -> Problem {
-        self.problem(format!("the rule nests more than {MAX_DEPTH} levels deep"))
+    fn too_deep(&self, levels: usize) -> Problem {
+        self.problem(format!("the rule nests more than {levels} levels deep"))
     }
+}
+
+fn prepare(pattern: &str) -> Result<Pattern, regex::Error> {
+    let of_size = |(size, cost): (usize, usize)| {
+        let regex = RegexBuilder::new(pattern)
+            .size_limit(size)
+            .nest_limit(20)
+            .build()?;
+        Ok(Pattern {
+            matches: Box::new(move |text| regex.is_match(text)),
+            cost,
+        })
+    };
+    let [small, large] = PATTERNS;
+    of_size(small).or_else(|_: regex::Error| of_size(large))
 }

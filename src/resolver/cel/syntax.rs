@@ -1,12 +1,9 @@
 //! A rule as a tree, and the types in it.
 
 use std::fmt;
-use std::sync::Arc;
-
-use regex::Regex;
 
 use super::function::Function;
-use super::value::Value;
+use super::value::{Key, Value};
 
 /// A part of a rule. Names are resolved, types have been looked at.
 #[derive(Debug)]
@@ -15,24 +12,40 @@ pub(super) enum Node {
     Properties,
     /// The variable of a macro, counted from the outermost.
     Local(usize),
-    List(Vec<Node>),
-    Map(Vec<(Node, Node)>),
-    Field(Box<Node>, Arc<str>),
+    List(Vec<Self>),
+    Map(Vec<(Self, Self)>),
+    Field(Box<Self>, Key),
     /// `has(a.b)`.
-    Has(Box<Node>, Arc<str>),
-    Index(Box<[Node; 2]>),
-    Not(Box<Node>),
-    Negate(Box<Node>),
+    Has(Box<Self>, Key),
+    Index(Box<[Self; 2]>),
+    Not(Box<Self>),
+    Negate(Box<Self>),
     /// `a && b && …`
-    Every(Vec<Node>),
+    Every(Vec<Self>),
     /// `a || b || …`
-    Some(Vec<Node>),
+    Some(Vec<Self>),
     /// `a ? b : c`
-    Choice(Box<[Node; 3]>),
-    Binary(Operator, Box<[Node; 2]>),
-    Call(Function, Vec<Node>),
-    Matches(Box<Node>, Regex),
+    Choice(Box<[Self; 3]>),
+    Binary(Operator, Box<[Self; 2]>),
+    Call(Function, Vec<Self>),
+    Matches(Box<Self>, Pattern),
     Macro(Macro, Box<Loop>),
+}
+
+/// A pattern that is ready.
+pub(super) struct Pattern {
+    /// Whether a text matches. A function, because a `Regex` has a cache inside, and needs that hold
+    /// one could not be keys of a map.
+    pub(super) matches: Box<dyn Fn(&str) -> bool + Send + Sync>,
+    /// How many steps a byte of text takes. A pattern goes through the text once, but may try many
+    /// ways at each place.
+    pub(super) cost: usize,
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pattern")
+    }
 }
 
 /// What a macro goes through, and what it asks of each.
@@ -162,8 +175,8 @@ pub(super) enum Type {
     Double,
     String,
     Bytes,
-    List(Box<Type>),
-    Map(Box<Type>, Box<Type>),
+    List(Box<Self>),
+    Map(Box<Self>, Box<Self>),
 }
 
 impl Type {

@@ -1,7 +1,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{MAX_SIZE, requirements};
+use super::{MAX_PATTERNS, MAX_SIZE, requirements};
 
 fn property(kind: &str, value: &str) -> (String, String) {
     (kind.to_owned(), value.to_owned())
@@ -229,7 +229,7 @@ fn constraints_that_nest_too_deep_are_refused(#[case] depth: usize) {
 #[test]
 fn the_patterns_of_all_rules_count_together() {
     let rule = json!({ "cel": { "rule": "'a'.matches('a')" } });
-    let many = vec![rule; 17];
+    let many = vec![rule; MAX_PATTERNS + 1];
     let value = json!({ "any": { "constraints": many } }).to_string();
     let message = error("olm.constraint", &value);
     assert!(
