@@ -1,16 +1,50 @@
-//! What to install: operators that are what Subscriptions and other operators need.
+//! What a namespace gets: from catalogs, Subscriptions and what is installed to what is installed
+//! next, or to the reason why not.
 //!
-//! - [`Features`] is what an operator has, [`Requirement`] what it needs, [`requirements`] reads
-//!   the latter from the properties of a bundle
-//! - [`Curation`] is which packages of a catalog are offered at all
+//! ```text
+//! Request ─▶ Problem (needs, candidates in order, slots) ─▶ groups ─▶ search ─▶ Solution
+//!              ▲                                                        │ none
+//!           Market (packages of the visible catalogs)                   ▼
+//!                                                     proof (pubgrub) ─▶ Explanation
+//! ```
+//!
+//! Everything here is a function of the [`Request`]: no clock, no cluster, no chance. The order of
+//! preference is OLM's where OLM has one; `docs/adr/0007-resolver.md` tells how the search finds the
+//! first solution in that order, and why pubgrub explains and does not choose.
 
+mod candidates;
 mod cel;
 mod constraint;
 mod curation;
+mod explain;
+mod explanation;
 mod features;
+mod group;
+mod market;
+mod nearest;
+mod notes;
+mod package;
 mod predicate;
+mod present;
+mod problem;
+mod proof;
+mod request;
+mod resolve;
+mod search;
+mod snapshot;
+mod solution;
+mod tree;
+mod words;
 
 pub use constraint::{ConstraintError, requirements};
 pub use curation::{Curation, CurationError};
+pub use explanation::{Change, Explanation, Reason};
 pub use features::Features;
+pub use package::{Bundle, Channel, Package};
 pub use predicate::{Reach, Requirement};
+pub use request::{
+    Catalog, CatalogKey, Contents, Dependencies, Installed, Progress, Request, Subscription,
+};
+pub use resolve::resolve;
+pub use snapshot::{Packages, Snapshot};
+pub use solution::{Component, GeneratedSubscription, Install, Kept, Resolution, Solution};

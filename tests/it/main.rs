@@ -17,4 +17,5 @@ mod crds;
 mod csv;
 mod fbc;
 mod fbc_data;
+mod resolver_scenarios;
 mod tree_data;

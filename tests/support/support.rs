@@ -16,3 +16,4 @@ pub mod data;
 mod dump;
 pub mod proxy;
 pub mod registry;
+pub mod scenario;

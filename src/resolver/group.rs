@@ -1,0 +1,100 @@
+//! Independent parts of a problem.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use petgraph::unionfind::UnionFind;
+
+use super::problem::{Group, Origin, Problem};
+
+/// Splits Subscriptions and facts into groups that share no package, API or need.
+pub(super) fn split(problem: &Problem<'_>, roots: &[usize], facts: &BTreeSet<usize>) -> Vec<Group> {
+    let (choices, needs) = (problem.choices.len(), problem.needs.len());
+    let need_at = |need: usize| choices + need;
+    let slot_at = |slot: usize| choices + needs + slot;
+    let mut together = UnionFind::<usize>::new(choices + needs + problem.slots.len());
+    let reached = reach(problem, roots, facts);
+    for &choice in &reached {
+        for &slot in &problem.choices[choice].slots {
+            together.union(choice, slot_at(slot));
+        }
+        for &need in &problem.choices[choice].needs {
+            together.union(choice, need_at(need));
+            for &candidate in &problem.needs[need].candidates {
+                together.union(need_at(need), candidate);
+            }
+        }
+    }
+    let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
+    for &subscription in roots {
+        let root = problem.roots[subscription];
+        for &candidate in &problem.needs[root].candidates {
+            together.union(need_at(root), candidate);
+        }
+    }
+    for &subscription in roots {
+        let at = together.find_mut(need_at(problem.roots[subscription]));
+        groups
+            .entry(at)
+            .or_default()
+            .subscriptions
+            .push(subscription);
+    }
+    for &fact in facts {
+        if let Some(&choice) = problem.installed.get(&fact) {
+            let at = together.find_mut(choice);
+            groups.entry(at).or_default().facts.push(fact);
+        }
+    }
+    let mut groups: Vec<Group> = groups.into_values().collect();
+    for group in &mut groups {
+        group
+            .subscriptions
+            .sort_by_key(|&at| &problem.subscription(at).name);
+        group.facts.sort_by_key(|&at| &problem.installed(at).name);
+    }
+    groups.sort_by_cached_key(|group| {
+        let subscriptions = group
+            .subscriptions
+            .iter()
+            .map(|&at| problem.subscription(at).name.clone());
+        let facts = group
+            .facts
+            .iter()
+            .map(|&at| problem.installed(at).name.clone());
+        (
+            group.subscriptions.is_empty(),
+            subscriptions.chain(facts).next(),
+        )
+    });
+    groups
+}
+
+/// The choices that have anything to do with these Subscriptions and facts.
+fn reach(problem: &Problem<'_>, roots: &[usize], facts: &BTreeSet<usize>) -> BTreeSet<usize> {
+    let mut open: Vec<usize> = facts
+        .iter()
+        .filter_map(|at| problem.installed.get(at))
+        .copied()
+        .collect();
+    for &subscription in roots {
+        let root = problem.roots[subscription];
+        open.extend(&problem.needs[root].candidates);
+    }
+    let mut reached = BTreeSet::new();
+    while let Some(choice) = open.pop() {
+        if !reached.insert(choice) {
+            continue;
+        }
+        for &need in &problem.choices[choice].needs {
+            open.extend(&problem.needs[need].candidates);
+        }
+        // What is replaced belongs to whoever replaces it.
+        if let (Origin::Offered(_), Some(replaced)) = (
+            &problem.choices[choice].origin,
+            problem.choices[choice].replaces,
+        ) {
+            open.extend(problem.installed.get(&replaced));
+        }
+    }
+    reached
+}

@@ -1,0 +1,361 @@
+//! The smallest changes that would help, found by trying them.
+
+use std::rc::Rc;
+
+use super::candidates::{Bar, Obstacle};
+use super::curation::Curation;
+use super::explanation::Change;
+use super::problem::{Group, Origin, Problem};
+use super::request::{CatalogKey, Dependencies, Request, Subscription};
+use super::resolve::{Stuck, resolve_with};
+use super::solution::{Component, Resolution, Solution};
+use super::words;
+
+/// How many changes are told.
+const TOLD: usize = 3;
+/// How many changes are tried.
+const TRIED: usize = 40;
+/// How many letters a name may be off.
+const TYPOS: usize = 2;
+
+/// A change of the request.
+#[derive(Debug, Clone)]
+enum Edit {
+    Package(usize, String),
+    Channel(usize, String),
+    Catalog(usize, CatalogKey, String),
+    AnyVersion(usize),
+    NoStart(usize),
+    InstallDependencies(usize),
+    Offer(usize, String),
+    Kubernetes,
+    Uninstall(usize),
+    Remove(usize),
+}
+
+/// The smallest changes after which the Subscriptions that were set aside are met.
+pub(super) fn changes(problem: &Problem<'_>, group: &Group, stuck: &Stuck) -> Vec<Change> {
+    let mut told: Vec<Change> = Vec::new();
+    for edit in edits(problem, stuck).into_iter().take(TRIED) {
+        let request = edited(problem, group, &edit);
+        let resolution = resolve_with(&request, &Rc::clone(&problem.market.cache), false);
+        let removed = match edit {
+            Edit::Remove(at) => Some(at),
+            _ => None,
+        };
+        let Some(gives) = gives(problem, stuck, removed, &resolution) else {
+            continue;
+        };
+        let change = words_for(problem, &edit, &request, &resolution);
+        if told.iter().all(|known| known.change != change) {
+            told.push(Change { change, gives });
+        }
+        if told.len() == TOLD {
+            break;
+        }
+    }
+    told
+}
+
+/// The changes that are worth a try: small ones of the Subscriptions themselves, then of others,
+/// then of the cluster.
+fn edits(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let others = stuck
+        .core
+        .iter()
+        .copied()
+        .filter(|at| !stuck.aside.contains(at));
+    for at in stuck.aside.iter().copied().chain(others) {
+        of_subscription(problem, at, &mut edits);
+    }
+    let proof = stuck.proof.as_ref();
+    let needs = proof.iter().flat_map(|proof| {
+        let inner = proof.needs.iter().map(|(_, need)| *need);
+        inner.chain(proof.roots.iter().copied())
+    });
+    let mut needs_kubernetes = false;
+    for need in needs {
+        for obstacle in &problem.needs[need].obstacles {
+            match obstacle {
+                Obstacle::Curated { catalog, package } => {
+                    edits.push(Edit::Offer(*catalog, package.clone()))
+                }
+                Obstacle::Barred {
+                    why: Bar::NeedsKubernetes(_),
+                    ..
+                } => needs_kubernetes = true,
+                _ => {}
+            }
+        }
+    }
+    edits.extend(needs_kubernetes.then_some(Edit::Kubernetes));
+    for &fact in proof.iter().flat_map(|proof| &proof.facts) {
+        if let Origin::Installed(at) = problem.choices[fact].origin {
+            edits.push(Edit::Uninstall(at));
+        }
+    }
+    if stuck.core.len() > 1 {
+        edits.extend(stuck.core.iter().copied().map(Edit::Remove));
+    }
+    edits
+}
+
+fn of_subscription(problem: &Problem<'_>, at: usize, edits: &mut Vec<Edit>) {
+    let subscription = problem.subscription(at);
+    let own = problem.market.named(&subscription.catalog);
+    let mut catalogs = problem.market.by_preference(own);
+    catalogs.retain(|&catalog| problem.market.problem(catalog).is_none());
+    for &catalog in &catalogs {
+        let Some(package) = problem.market.package(catalog, &subscription.package) else {
+            if own == Some(catalog) {
+                let names = problem.market.names(catalog);
+                let mut similar: Vec<(usize, String)> = names
+                    .into_iter()
+                    .map(|name| (distance(&name, &subscription.package), name))
+                    .filter(|(typos, _)| *typos <= TYPOS)
+                    .collect();
+                similar.sort();
+                edits.extend(similar.into_iter().map(|(_, name)| Edit::Package(at, name)));
+            }
+            continue;
+        };
+        let has_channel = package
+            .channels
+            .iter()
+            .any(|channel| channel.name() == subscription.channel);
+        if own == Some(catalog) {
+            let others = package
+                .channels
+                .iter()
+                .filter(|channel| channel.name() != subscription.channel);
+            let is_any = subscription.channel.is_empty();
+            edits.extend(
+                others
+                    .filter(|_| !is_any)
+                    .map(|channel| Edit::Channel(at, channel.name().to_owned())),
+            );
+        } else {
+            let key = problem.market.catalog(catalog).key.clone();
+            let channel = if has_channel {
+                subscription.channel.clone()
+            } else {
+                package.default_channel.clone()
+            };
+            edits.push(Edit::Catalog(at, key, channel));
+        }
+    }
+    if subscription.version.is_some() {
+        edits.push(Edit::AnyVersion(at));
+    }
+    if !subscription.starting_csv.is_empty() {
+        edits.push(Edit::NoStart(at));
+    }
+    if subscription.dependencies == Dependencies::Require {
+        edits.push(Edit::InstallDependencies(at));
+    }
+}
+
+/// The request of a group after a change.
+fn edited<'r>(problem: &Problem<'r>, group: &Group, edit: &Edit) -> Request<'r> {
+    let mut request = problem.request().clone();
+    let mut subscriptions: Vec<(usize, Subscription)> =
+        request.subscriptions.into_iter().enumerate().collect();
+    subscriptions.retain(|(at, _)| group.subscriptions.contains(at));
+    let change = |subscriptions: &mut Vec<(usize, Subscription)>,
+                  wanted: usize,
+                  how: &dyn Fn(&mut Subscription)| {
+        let found = subscriptions.iter_mut().find(|(at, _)| *at == wanted);
+        found
+            .into_iter()
+            .for_each(|(_, subscription)| how(subscription));
+    };
+    match edit {
+        Edit::Package(at, name) => {
+            change(&mut subscriptions, *at, &|it| it.package.clone_from(name))
+        }
+        Edit::Channel(at, name) => {
+            change(&mut subscriptions, *at, &|it| it.channel.clone_from(name))
+        }
+        Edit::Catalog(at, key, channel) => change(&mut subscriptions, *at, &|it| {
+            it.catalog.clone_from(key);
+            it.channel.clone_from(channel);
+        }),
+        Edit::AnyVersion(at) => change(&mut subscriptions, *at, &|it| it.version = None),
+        Edit::NoStart(at) => change(&mut subscriptions, *at, &|it| it.starting_csv.clear()),
+        Edit::InstallDependencies(at) => {
+            change(&mut subscriptions, *at, &|it| {
+                it.dependencies = Dependencies::Install
+            });
+        }
+        Edit::Offer(catalog, _) => {
+            let catalog = request.catalogs.get_mut(*catalog);
+            catalog
+                .into_iter()
+                .for_each(|catalog| catalog.curation = Curation::default());
+        }
+        Edit::Kubernetes => request.kube_version = None,
+        Edit::Uninstall(at) => drop(request.installed.remove(*at)),
+        Edit::Remove(wanted) => subscriptions.retain(|(at, _)| at != wanted),
+    }
+    request.subscriptions = subscriptions
+        .into_iter()
+        .map(|(_, subscription)| subscription)
+        .collect();
+    request
+}
+
+/// What the Subscriptions in question get, if all of them get something.
+fn gives(
+    problem: &Problem<'_>,
+    stuck: &Stuck,
+    removed: Option<usize>,
+    resolution: &Resolution,
+) -> Option<Vec<String>> {
+    let mut gives = Vec::new();
+    for &at in stuck.core.iter().filter(|at| Some(**at) != removed) {
+        let name = &problem.subscription(at).name;
+        let solution = solution_for(resolution, name)?;
+        if !stuck.aside.contains(&at) {
+            continue;
+        }
+        let installed = solution
+            .install
+            .iter()
+            .filter(|install| install.requested_by.contains(name));
+        gives.extend(installed.map(|install| format!("{} {}", install.package, install.version)));
+        let kept = solution
+            .kept
+            .iter()
+            .filter(|kept| kept.subscription == *name);
+        gives.extend(kept.map(|kept| kept.csv.clone()));
+    }
+    gives.sort();
+    gives.dedup();
+    (!gives.is_empty()).then_some(gives)
+}
+
+fn solution_for<'a>(resolution: &'a Resolution, subscription: &String) -> Option<&'a Solution> {
+    resolution
+        .components
+        .iter()
+        .find_map(|component| match component {
+            Component::Solved(solution) if solution.requests.contains(subscription) => {
+                Some(solution)
+            }
+            _ => None,
+        })
+}
+
+fn words_for(
+    problem: &Problem<'_>,
+    edit: &Edit,
+    request: &Request<'_>,
+    resolution: &Resolution,
+) -> String {
+    let name = |at: &usize| &problem.subscription(*at).name;
+    match edit {
+        Edit::Package(at, package) => {
+            format!("name package {package} in Subscription {}", name(at))
+        }
+        Edit::Channel(at, channel) => {
+            format!("let Subscription {} follow channel {channel}", name(at))
+        }
+        Edit::Catalog(at, key, channel) => {
+            let same = problem.subscription(*at).channel == *channel;
+            let channel = if same {
+                String::new()
+            } else {
+                format!(" and channel {channel}")
+            };
+            format!("let Subscription {} use catalog {key}{channel}", name(at))
+        }
+        Edit::AnyVersion(at) => {
+            let range = problem
+                .subscription(*at)
+                .version
+                .as_ref()
+                .map(ToString::to_string);
+            format!(
+                "take version {} out of Subscription {}",
+                range.unwrap_or_default(),
+                name(at)
+            )
+        }
+        Edit::NoStart(at) => {
+            format!(
+                "take startingCSV {} out of Subscription {}",
+                problem.subscription(*at).starting_csv,
+                name(at)
+            )
+        }
+        Edit::InstallDependencies(at) => format!(
+            "set policy.dependencies of Subscription {} to Install",
+            name(at)
+        ),
+        Edit::Offer(catalog, package) => {
+            format!(
+                "add {package} to spec.packages of catalog {}",
+                problem.market.catalog(*catalog).key
+            )
+        }
+        Edit::Kubernetes => format!(
+            "update the cluster to Kubernetes {}",
+            kubernetes_for(problem, request, resolution)
+        ),
+        Edit::Uninstall(at) => format!("uninstall {}", words_of_installed(problem, *at)),
+        Edit::Remove(at) => format!("remove Subscription {}", name(at)),
+    }
+}
+
+fn words_of_installed(problem: &Problem<'_>, at: usize) -> String {
+    let choice = problem.installed.get(&at);
+    choice.map_or_else(String::new, |&choice| words::choice(problem, choice))
+}
+
+/// The oldest Kubernetes that runs everything a resolution installs.
+fn kubernetes_for(problem: &Problem<'_>, request: &Request<'_>, resolution: &Resolution) -> String {
+    let mut newest = None;
+    for component in &resolution.components {
+        let Component::Solved(solution) = component else {
+            continue;
+        };
+        for install in &solution.install {
+            let key = CatalogKey::new(&install.catalog_namespace, &install.catalog);
+            let catalog = request
+                .catalogs
+                .iter()
+                .position(|catalog| catalog.key == key);
+            let package =
+                catalog.and_then(|catalog| problem.market.package(catalog, &install.package));
+            let needed = package
+                .and_then(|package| package.bundle(&install.bundle)?.1.min_kube_version.clone());
+            newest = newest.max(needed);
+        }
+    }
+    newest
+        .map(|version| format!("{version} or newer"))
+        .unwrap_or_default()
+}
+
+/// How many letters have to be changed, put in or taken out to come from one name to another.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > TYPOS {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.iter().enumerate() {
+        let mut corner = i;
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+        for (j, to) in b.iter().enumerate() {
+            let (above, left) = (row[j + 1], row[j]);
+            let replaced = corner + usize::from(from != to);
+            corner = above;
+            row[j + 1] = replaced.min(above + 1).min(left + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,124 @@
+//! What is worth knowing about a solution although it stops nothing.
+
+use std::collections::BTreeSet;
+
+use super::candidates::Obstacle;
+use super::problem::{ChoiceId, Group, NeedId, Origin, Problem, What};
+use super::request::Contents;
+use super::words;
+
+/// The notes to a solution, each once.
+pub(super) fn notes(
+    problem: &Problem<'_>,
+    group: &Group,
+    choices: &BTreeSet<ChoiceId>,
+    ignored: &[(ChoiceId, NeedId)],
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    for &at in &group.subscriptions {
+        of_subscription(problem, at, choices, &mut notes);
+    }
+    for &choice in choices {
+        match &problem.choices[choice].origin {
+            Origin::Installed(at) => {
+                let lacking = problem.lacking.iter().filter(|(lacks, _)| lacks == at);
+                let name = &problem.installed(*at).name;
+                notes.extend(lacking.map(|(_, what)| format!("installed {name} {what}")));
+            }
+            Origin::Offered(offer) => {
+                let catalog = problem.market.catalog(offer.catalog);
+                if let Contents::Stale(_, problem) = catalog.contents {
+                    notes.push(format!(
+                        "catalog {} is served from its last good snapshot: {problem}",
+                        catalog.key
+                    ));
+                }
+                let deprecations = [
+                    (
+                        format!("package {}", offer.package.name),
+                        &offer.package.deprecation,
+                    ),
+                    (
+                        format!("channel {}", offer.channel().name()),
+                        &offer.channel().deprecation,
+                    ),
+                    (offer.bundle().name.clone(), &offer.bundle().deprecation),
+                ];
+                for (what, deprecation) in deprecations {
+                    notes.extend(
+                        deprecation
+                            .as_ref()
+                            .map(|why| format!("{what} is deprecated: {why}")),
+                    );
+                }
+            }
+        }
+    }
+    for (fact, need) in ignored {
+        if let What::Requirement { requirement, .. } = &problem.needs[*need].what {
+            notes.push(format!(
+                "installed {} needs {requirement}, which cannot be had beside what else is installed",
+                problem.name(*fact)
+            ));
+        }
+    }
+    let mut seen = BTreeSet::new();
+    notes.retain(|note| seen.insert(note.clone()));
+    notes
+}
+
+fn of_subscription(
+    problem: &Problem<'_>,
+    at: usize,
+    choices: &BTreeSet<ChoiceId>,
+    notes: &mut Vec<String>,
+) {
+    let subscription = problem.subscription(at);
+    let Some(current) = problem.present.current.get(at).copied().flatten() else {
+        return;
+    };
+    let is_kept = problem
+        .installed
+        .get(&current)
+        .is_some_and(|choice| choices.contains(choice));
+    if !is_kept {
+        return;
+    }
+    let csv = problem.installed(current);
+    if problem.present.underway.contains(&current) {
+        notes.push(format!(
+            "{} is being installed: further upgrades wait for it",
+            csv.name
+        ));
+        return;
+    }
+    let need = &problem.needs[problem.roots[at]];
+    for obstacle in &need.obstacles {
+        if let Obstacle::UnreadableCatalog { .. }
+        | Obstacle::Malformed { .. }
+        | Obstacle::Curated { .. } = obstacle
+        {
+            let why = words::obstacle(problem, obstacle, Some(subscription));
+            notes.push(format!("{} stays as it is: {why}", csv.name));
+        }
+    }
+    let barred: Vec<&Obstacle> = need
+        .obstacles
+        .iter()
+        .filter(|obstacle| matches!(obstacle, Obstacle::Barred { .. }))
+        .collect();
+    if !barred.is_empty() {
+        let why = words::barred(problem, &barred, Some(subscription));
+        notes.push(format!("{} stays as it is: {why}", csv.name));
+    }
+    if need.candidates.len() == 1
+        && need.obstacles.is_empty()
+        && !words::is_listed(problem, subscription, &csv.name)
+    {
+        notes.push(format!(
+            "{} stays as it is: {} lists nothing that upgrades it",
+            csv.name,
+            words::place(subscription)
+        ));
+    }
+}

@@ -1,0 +1,216 @@
+//! A package as the resolver sees it: versions, ranges and needs are read, channels have an order.
+
+use std::sync::OnceLock;
+
+use serde_json::json;
+
+use super::constraint::{ConstraintError, requirements};
+use super::features::Features;
+use super::predicate::Requirement;
+use crate::bundle::property::PACKAGE;
+use crate::catalog::fbc;
+use crate::catalog::graph::{OrderError, order};
+use crate::catalog::index::{BundleRecord, PackageRecord};
+use crate::version::{Range, Version};
+
+/// A package of a catalog.
+#[derive(Debug)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// The channel a Subscription without one follows first.
+    pub default_channel: String,
+    /// Why it should no longer be used, if that is so.
+    pub deprecation: Option<String>,
+    /// Its channels: the default channel first, then by name.
+    pub channels: Vec<Channel>,
+    /// Its bundles.
+    pub bundles: Vec<Bundle>,
+}
+
+impl Package {
+    /// A package with its channels in the order in which they are preferred.
+    pub fn new(
+        name: String,
+        default_channel: String,
+        mut channels: Vec<Channel>,
+        bundles: Vec<Bundle>,
+    ) -> Self {
+        channels.sort_by(|a, b| {
+            let is_other = |channel: &Channel| channel.name() != default_channel;
+            (is_other(a), a.name()).cmp(&(is_other(b), b.name()))
+        });
+        Self {
+            name,
+            default_channel,
+            deprecation: None,
+            channels,
+            bundles,
+        }
+    }
+
+    /// A bundle and its position, by its name.
+    pub fn bundle(&self, name: &str) -> Option<(usize, &Bundle)> {
+        let mut bundles = self.bundles.iter().enumerate();
+        bundles.find(|(_, bundle)| bundle.name == name)
+    }
+}
+
+impl From<PackageRecord> for Package {
+    fn from(record: PackageRecord) -> Self {
+        let channels = record.channels.into_iter().map(|channel| {
+            let entries = channel.entries.into_iter().filter_map(|entry| {
+                let bundle = record.bundles.get(entry.bundle as usize)?;
+                Some(fbc::Entry {
+                    name: bundle.name.clone(),
+                    replaces: entry.replaces,
+                    skips: entry.skips,
+                    skip_range: entry.skip_range,
+                })
+            });
+            let listed = fbc::Channel {
+                package: record.name.clone(),
+                name: channel.name,
+                entries: entries.collect(),
+                properties: Vec::new(),
+            };
+            Channel::new(listed, channel.deprecation)
+        });
+        let channels = channels.collect();
+        let bundles = record.bundles.into_iter();
+        let bundles = bundles.map(|bundle| Bundle::from_record(&record.name, bundle));
+        let bundles = bundles.collect();
+        Self {
+            deprecation: record.deprecation,
+            ..Self::new(record.name, record.default_channel, channels, bundles)
+        }
+    }
+}
+
+/// A channel of a package.
+#[derive(Debug)]
+pub struct Channel {
+    listed: fbc::Channel,
+    /// Why it should no longer be used, if that is so.
+    pub deprecation: Option<String>,
+    order: OnceLock<Result<Vec<usize>, OrderError>>,
+    skip_ranges: OnceLock<Vec<Option<Range>>>,
+}
+
+impl Channel {
+    /// A channel as the catalog lists it.
+    pub fn new(listed: fbc::Channel, deprecation: Option<String>) -> Self {
+        Self {
+            listed,
+            deprecation,
+            order: OnceLock::new(),
+            skip_ranges: OnceLock::new(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.listed.name
+    }
+
+    /// Its entries as they are listed.
+    pub fn entries(&self) -> &[fbc::Entry] {
+        &self.listed.entries
+    }
+
+    /// The positions of its entries from the newest to the oldest, without those that others skip.
+    pub fn order(&self) -> Result<&[usize], &OrderError> {
+        let order = self.order.get_or_init(|| {
+            let names = order(&self.listed)?;
+            let position = |name: &str| {
+                let mut entries = self.listed.entries.iter();
+                entries.position(|entry| entry.name == name)
+            };
+            Ok(names.into_iter().filter_map(position).collect())
+        });
+        order.as_deref()
+    }
+
+    /// Whether an entry is an upgrade of an installed CSV.
+    pub fn upgrades(&self, entry: usize, name: &str, version: Option<&Version>) -> bool {
+        let Some(listed) = self.listed.entries.get(entry) else {
+            return false;
+        };
+        if listed.replaces == name || listed.skips.iter().any(|skipped| skipped == name) {
+            return true;
+        }
+        let ranges = self.skip_ranges.get_or_init(|| {
+            let entries = self.listed.entries.iter();
+            // OLM ignores ranges that it cannot read; `catalog lint` reports them.
+            entries
+                .map(|entry| Range::parse(&entry.skip_range).ok())
+                .collect()
+        });
+        let range = ranges.get(entry).and_then(Option::as_ref);
+        range
+            .zip(version)
+            .is_some_and(|(range, version)| range.contains(version))
+    }
+}
+
+/// A bundle of a package.
+#[derive(Debug)]
+pub struct Bundle {
+    /// Its name, which is that of its CSV.
+    pub name: String,
+    /// Its version, if it has one that can be read.
+    pub version: Option<Version>,
+    /// The image with its manifests.
+    pub image: String,
+    /// What it provides, and everything else others can ask for.
+    pub features: Features,
+    /// The oldest Kubernetes it runs on.
+    pub min_kube_version: Option<Version>,
+    /// Why it should no longer be used, if that is so. It can be installed all the same.
+    pub deprecation: Option<String>,
+    requirements: OnceLock<Result<Vec<Requirement>, ConstraintError>>,
+}
+
+impl Bundle {
+    /// A bundle of a package, with properties as type and JSON.
+    pub fn new(
+        package: &str,
+        name: String,
+        version: &str,
+        mut properties: Vec<(String, String)>,
+    ) -> Self {
+        // Rules can ask for the package of a bundle that does not say it.
+        if properties.iter().all(|(kind, _)| kind != PACKAGE) {
+            let value = json!({"packageName": package, "version": version});
+            properties.push((PACKAGE.to_owned(), value.to_string()));
+        }
+        let version = Version::parse_tolerant(version).ok();
+        Self {
+            features: Features::new(Some(package), version.as_ref(), properties),
+            name,
+            version,
+            image: String::new(),
+            min_kube_version: None,
+            deprecation: None,
+            requirements: OnceLock::new(),
+        }
+    }
+
+    fn from_record(package: &str, record: BundleRecord) -> Self {
+        let bundle = Self::new(package, record.name, &record.version, record.properties);
+        Self {
+            image: record.image,
+            min_kube_version: Version::parse_tolerant(&record.min_kube_version).ok(),
+            deprecation: record.deprecation,
+            ..bundle
+        }
+    }
+
+    /// What it needs of other operators.
+    pub fn requirements(&self) -> Result<&[Requirement], &ConstraintError> {
+        let requirements = self
+            .requirements
+            .get_or_init(|| requirements(self.features.properties()));
+        requirements.as_deref()
+    }
+}

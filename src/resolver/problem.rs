@@ -1,0 +1,377 @@
+//! A request as a closed problem: needs, who could meet each, and what excludes each other.
+//!
+//! Everything is numbered. A [`Choice`] is a bundle as one channel offers it, or an installed CSV. A
+//! [`Need`] has choices in order of preference, one of which must be taken. A [`SlotKey`] is
+//! something only one choice can have: a package, an API, the name of a CSV.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use super::candidates::{Found, Obstacle};
+use super::constraint::requirements;
+use super::market::{Cache, Market, Offer};
+use super::predicate::Requirement;
+use super::present::Present;
+use super::request::{Dependencies, Installed, Request, Subscription};
+use crate::api::gvk::GroupVersionKind;
+use crate::version::Version;
+
+pub(super) type ChoiceId = usize;
+pub(super) type NeedId = usize;
+pub(super) type SlotId = usize;
+
+/// Something that can be part of a solution.
+#[derive(Debug)]
+pub(super) struct Choice {
+    pub(super) origin: Origin,
+    pub(super) needs: Vec<NeedId>,
+    pub(super) slots: Vec<SlotId>,
+    /// The installed CSV that goes when this comes, by its position in the request.
+    pub(super) replaces: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(super) enum Origin {
+    /// By its position in the request.
+    Installed(usize),
+    Offered(Offer),
+}
+
+/// What must be met by one of several choices.
+#[derive(Debug)]
+pub(super) struct Need {
+    pub(super) what: What,
+    /// The preferred first.
+    pub(super) candidates: Vec<ChoiceId>,
+    pub(super) obstacles: Vec<Obstacle>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum What {
+    /// By its position in the request.
+    Subscription(usize),
+    Requirement {
+        requirement: Requirement,
+        /// The catalog of who has the need.
+        parent: Option<usize>,
+        /// Whether only what is installed or has a Subscription may meet it.
+        only_subscribed: bool,
+    },
+}
+
+/// What only one choice can have.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum SlotKey {
+    Package(String),
+    Api(GroupVersionKind),
+    Csv(String),
+}
+
+/// The whole problem of a request.
+pub(super) struct Problem<'r> {
+    pub(super) market: Market<'r>,
+    pub(super) present: Present,
+    pub(super) choices: Vec<Choice>,
+    pub(super) needs: Vec<Need>,
+    pub(super) slots: Vec<SlotKey>,
+    /// The need of each Subscription, by its position in the request.
+    pub(super) roots: Vec<NeedId>,
+    /// The choice of each installed CSV that counts.
+    pub(super) installed: BTreeMap<usize, ChoiceId>,
+    /// What installed CSVs need and nobody could ever give them, and constraints of theirs that
+    /// cannot be read.
+    pub(super) lacking: Vec<(usize, String)>,
+    ids: Ids,
+}
+
+#[derive(Default)]
+struct Ids {
+    offers: HashMap<(usize, String, usize, usize), ChoiceId>,
+    needs: HashMap<What, NeedId>,
+    slots: HashMap<SlotKey, SlotId>,
+    /// Choices whose needs were not looked at yet.
+    open: Vec<ChoiceId>,
+}
+
+impl<'r> Problem<'r> {
+    /// Finds everything that could have to do with the Subscriptions of a request.
+    pub(super) fn new(request: &'r Request<'r>, cache: Rc<Cache>) -> Self {
+        let market = Market::new(request, cache);
+        let present = Present::new(&market);
+        let mut problem = Self {
+            market,
+            present,
+            choices: Vec::new(),
+            needs: Vec::new(),
+            slots: Vec::new(),
+            roots: Vec::new(),
+            installed: BTreeMap::new(),
+            lacking: Vec::new(),
+            ids: Ids::default(),
+        };
+        for at in problem.present.counting.clone() {
+            problem.add_installed(at);
+        }
+        for (at, subscription) in request.subscriptions.iter().enumerate() {
+            let root = problem.add_subscription(at, subscription);
+            problem.roots.push(root);
+        }
+        // In the order they came in: the numbers of needs tell nothing, but they are the same
+        // every time.
+        let mut next = 0;
+        while let Some(&choice) = problem.ids.open.get(next) {
+            next += 1;
+            problem.add_needs(choice);
+        }
+        problem
+    }
+
+    pub(super) fn request(&self) -> &'r Request<'r> {
+        self.market.request
+    }
+
+    pub(super) fn subscription(&self, at: usize) -> &'r Subscription {
+        // Positions come from this list.
+        &self.request().subscriptions[at]
+    }
+
+    pub(super) fn installed(&self, at: usize) -> &'r Installed {
+        // As above.
+        &self.request().installed[at]
+    }
+
+    /// The CSV a choice is or brings.
+    pub(super) fn name(&self, choice: ChoiceId) -> &str {
+        match &self.choices[choice].origin {
+            Origin::Installed(at) => &self.request().installed[*at].name,
+            Origin::Offered(offer) => &offer.bundle().name,
+        }
+    }
+
+    /// Its version, if that is known.
+    pub(super) fn version(&self, choice: ChoiceId) -> Option<&Version> {
+        match &self.choices[choice].origin {
+            Origin::Installed(at) => self.request().installed[*at].version.as_ref(),
+            Origin::Offered(offer) => offer.bundle().version.as_ref(),
+        }
+    }
+
+    /// Its package, if that is known.
+    pub(super) fn package(&self, choice: ChoiceId) -> Option<&str> {
+        match &self.choices[choice].origin {
+            Origin::Installed(at) => self.request().installed[*at].package.as_deref(),
+            Origin::Offered(offer) => Some(&offer.package.name),
+        }
+    }
+
+    pub(super) fn is_installed(&self, choice: ChoiceId) -> bool {
+        matches!(self.choices[choice].origin, Origin::Installed(_))
+    }
+
+    fn add_installed(&mut self, at: usize) {
+        let installed = self.installed(at);
+        let mut slots = vec![SlotKey::Csv(installed.name.clone())];
+        slots.extend(installed.package.iter().cloned().map(SlotKey::Package));
+        let packages = installed.features.packages();
+        slots.extend(packages.map(|name| SlotKey::Package(name.to_owned())));
+        slots.extend(installed.features.apis().iter().cloned().map(SlotKey::Api));
+        let choice = self.add_choice(Origin::Installed(at), slots);
+        self.installed.insert(at, choice);
+    }
+
+    fn add_offer(&mut self, offer: Offer) -> ChoiceId {
+        let key = (
+            offer.catalog,
+            offer.package.name.clone(),
+            offer.channel,
+            offer.bundle,
+        );
+        if let Some(&known) = self.ids.offers.get(&key) {
+            return known;
+        }
+        let bundle = offer.bundle();
+        let mut slots = vec![SlotKey::Csv(bundle.name.clone())];
+        let packages = bundle.features.packages();
+        slots.extend(packages.map(|name| SlotKey::Package(name.to_owned())));
+        slots.extend(bundle.features.apis().iter().cloned().map(SlotKey::Api));
+        let choice = self.add_choice(Origin::Offered(offer), slots);
+        self.ids.offers.insert(key, choice);
+        choice
+    }
+
+    fn add_choice(&mut self, origin: Origin, slots: Vec<SlotKey>) -> ChoiceId {
+        let mut ids: Vec<SlotId> = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let id = self.slot(slot);
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        self.choices.push(Choice {
+            origin,
+            needs: Vec::new(),
+            slots: ids,
+            replaces: None,
+        });
+        let choice = self.choices.len() - 1;
+        self.ids.open.push(choice);
+        choice
+    }
+
+    fn slot(&mut self, key: SlotKey) -> SlotId {
+        if let Some(&known) = self.ids.slots.get(&key) {
+            return known;
+        }
+        self.slots.push(key.clone());
+        let id = self.slots.len() - 1;
+        self.ids.slots.insert(key, id);
+        id
+    }
+
+    fn add_subscription(&mut self, at: usize, subscription: &Subscription) -> NeedId {
+        let current = self.present.current.get(at).copied().flatten();
+        let Found {
+            offers,
+            keeps_current,
+            obstacles,
+        } = self
+            .market
+            .for_subscription(subscription, current.map(|at| self.installed(at)));
+        let waits = current.is_some_and(|at| self.present.underway.contains(&at));
+        let mut candidates = Vec::new();
+        for offer in offers.into_iter().filter(|_| !waits) {
+            let choice = self.add_offer(offer);
+            if let Some(current) = current {
+                let name = SlotKey::Csv(self.installed(current).name.clone());
+                let slot = self.slot(name);
+                let choice = &mut self.choices[choice];
+                choice.replaces = Some(current);
+                if !choice.slots.contains(&slot) {
+                    choice.slots.push(slot);
+                }
+            }
+            candidates.push(choice);
+        }
+        let kept = current.filter(|_| keeps_current || waits);
+        candidates.extend(kept.and_then(|at| self.installed.get(&at)));
+        self.needs.push(Need {
+            what: What::Subscription(at),
+            candidates,
+            obstacles,
+        });
+        self.needs.len() - 1
+    }
+
+    fn add_needs(&mut self, choice: ChoiceId) {
+        let (needs, parent) = match &self.choices[choice].origin {
+            Origin::Installed(at) => {
+                let installed = self.installed(*at);
+                let needs =
+                    requirements(installed.features.properties()).unwrap_or_else(|problem| {
+                        self.lacking.push((*at, problem.to_string()));
+                        Vec::new()
+                    });
+                (needs, None)
+            }
+            // Bundles whose needs cannot be read are no candidates.
+            Origin::Offered(offer) => {
+                let needs = offer.bundle().requirements().unwrap_or_default().to_vec();
+                (needs, Some(offer.catalog))
+            }
+        };
+        let only_subscribed = self.only_checks(choice);
+        for requirement in needs {
+            let what = What::Requirement {
+                requirement,
+                parent,
+                only_subscribed,
+            };
+            let need = match self.ids.needs.get(&what) {
+                Some(&known) => known,
+                None => self.add_need(what),
+            };
+            let nobody = self.needs[need].candidates.is_empty();
+            if let (Origin::Installed(at), true) = (&self.choices[choice].origin, nobody) {
+                // It runs without, or it does not run: either way nobody else is to suffer.
+                let what = self.needs[need].what.clone();
+                if let What::Requirement { requirement, .. } = what {
+                    self.lacking
+                        .push((*at, format!("needs {requirement}, which nothing offers")));
+                }
+            } else if !self.choices[choice].needs.contains(&need) {
+                self.choices[choice].needs.push(need);
+            }
+        }
+    }
+
+    fn add_need(&mut self, what: What) -> NeedId {
+        let What::Requirement {
+            requirement,
+            parent,
+            only_subscribed,
+        } = &what
+        else {
+            // Subscriptions are added by `add_subscription`.
+            return 0;
+        };
+        let subscriptions = self.request().subscriptions.iter();
+        let subscribed: Vec<&str> = subscriptions
+            .map(|subscription| subscription.package.as_str())
+            .collect();
+        let subscribed = only_subscribed.then_some(subscribed.as_slice());
+        let Found {
+            offers, obstacles, ..
+        } = self
+            .market
+            .for_requirement(requirement, *parent, subscribed);
+        let mut here: Vec<(usize, ChoiceId)> = self
+            .installed
+            .iter()
+            .map(|(at, choice)| (*at, *choice))
+            .collect();
+        here.retain(|(at, _)| requirement.matches(&self.installed(*at).features));
+        here.sort_by(|(a, _), (b, _)| {
+            let (a, b) = (self.installed(*a), self.installed(*b));
+            (&a.package, &b.version, &a.name).cmp(&(&b.package, &a.version, &b.name))
+        });
+        let mut candidates: Vec<ChoiceId> = here.into_iter().map(|(_, choice)| choice).collect();
+        for offer in offers {
+            candidates.push(self.add_offer(offer));
+        }
+        self.needs.push(Need {
+            what: what.clone(),
+            candidates,
+            obstacles,
+        });
+        let id = self.needs.len() - 1;
+        self.ids.needs.insert(what, id);
+        id
+    }
+
+    /// Whether everyone who subscribed to the package of a choice wants its needs to be checked
+    /// and nothing to be installed.
+    fn only_checks(&self, choice: ChoiceId) -> bool {
+        let package = self.package(choice);
+        let subscriptions = self.request().subscriptions.iter();
+        let mut policies = subscriptions
+            .filter(|subscription| Some(subscription.package.as_str()) == package)
+            .map(|subscription| subscription.dependencies)
+            .peekable();
+        policies.peek().is_some() && policies.all(|policy| policy == Dependencies::Require)
+    }
+
+    /// The Subscriptions whose needs, choices and slots hang together, each group by the names of
+    /// its Subscriptions, with the installed CSVs that are facts to it.
+    pub(super) fn groups(&self, roots: &[usize], facts: &BTreeSet<usize>) -> Vec<Group> {
+        super::group::split(self, roots, facts)
+    }
+}
+
+/// Subscriptions and facts that have to be looked at together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Group {
+    /// Positions of Subscriptions in the request, by their names.
+    pub(super) subscriptions: Vec<usize>,
+    /// Positions of installed CSVs that stay, by their names.
+    pub(super) facts: Vec<usize>,
+}

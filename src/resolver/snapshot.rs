@@ -1,0 +1,73 @@
+//! Where the resolver reads packages from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::package::Package;
+use crate::api::gvk::GroupVersionKind;
+use crate::catalog::index::Index;
+
+/// The contents of a catalog at one moment.
+pub trait Snapshot {
+    /// A package. The error says why it cannot be read.
+    fn package(&self, name: &str) -> Result<Option<Arc<Package>>, String>;
+    /// The packages with a bundle that provides an API, by name.
+    fn providers(&self, api: &GroupVersionKind) -> Vec<String>;
+    /// All packages, by name.
+    fn names(&self) -> Vec<String>;
+}
+
+impl Snapshot for Index {
+    fn package(&self, name: &str) -> Result<Option<Arc<Package>>, String> {
+        let record = Self::package(self, name).map_err(|error| error.to_string())?;
+        Ok(record.map(|record| Arc::new(Package::from(record))))
+    }
+
+    fn providers(&self, api: &GroupVersionKind) -> Vec<String> {
+        let providers = Self::providers(self, api);
+        providers.map(|summary| summary.name.clone()).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let packages = self.packages().iter();
+        packages.map(|summary| summary.name.clone()).collect()
+    }
+}
+
+/// A snapshot that is in memory as a whole.
+#[derive(Debug, Default, Clone)]
+pub struct Packages {
+    packages: BTreeMap<String, Arc<Package>>,
+    providers: BTreeMap<GroupVersionKind, BTreeSet<String>>,
+}
+
+impl FromIterator<Package> for Packages {
+    fn from_iter<I: IntoIterator<Item = Package>>(packages: I) -> Self {
+        let mut all = Self::default();
+        for package in packages {
+            for bundle in &package.bundles {
+                for api in bundle.features.apis() {
+                    let names = all.providers.entry(api.clone()).or_default();
+                    names.insert(package.name.clone());
+                }
+            }
+            all.packages.insert(package.name.clone(), Arc::new(package));
+        }
+        all
+    }
+}
+
+impl Snapshot for Packages {
+    fn package(&self, name: &str) -> Result<Option<Arc<Package>>, String> {
+        Ok(self.packages.get(name).cloned())
+    }
+
+    fn providers(&self, api: &GroupVersionKind) -> Vec<String> {
+        let names = self.providers.get(api).into_iter().flatten();
+        names.cloned().collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.packages.keys().cloned().collect()
+    }
+}

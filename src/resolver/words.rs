@@ -1,0 +1,333 @@
+//! The names of things as people know them.
+
+use std::collections::BTreeMap;
+
+use super::candidates::{Bar, Obstacle};
+use super::problem::{ChoiceId, Origin, Problem, SlotKey, What};
+use super::request::Subscription;
+use crate::version::Version;
+
+/// `a`, `a and b`, `a, b and c`.
+pub(super) fn list(items: &[String]) -> String {
+    joined(items, "and")
+}
+
+/// `a`, `a or b`, `a, b or c`.
+pub(super) fn either(items: &[String]) -> String {
+    joined(items, "or")
+}
+
+fn joined(items: &[String], word: &str) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} {word} {last}", first.join(", ")),
+    }
+}
+
+/// `etcd 0.9.4`, or the name of the CSV where that is all that is known.
+pub(super) fn choice(problem: &Problem<'_>, choice: ChoiceId) -> String {
+    match (problem.package(choice), problem.version(choice)) {
+        (Some(package), Some(version)) => format!("{package} {version}"),
+        _ => problem.name(choice).to_owned(),
+    }
+}
+
+/// Several choices of one package in one go, or one after the other.
+pub(super) fn choices(problem: &Problem<'_>, choices: &[ChoiceId]) -> String {
+    let mut packages: Vec<(&str, Vec<String>)> = Vec::new();
+    for &choice in choices {
+        let package = problem.package(choice).unwrap_or_default();
+        let version = match (package.is_empty(), problem.version(choice)) {
+            (false, Some(version)) => version.to_string(),
+            _ => problem.name(choice).to_owned(),
+        };
+        match packages.iter_mut().find(|(known, _)| *known == package) {
+            Some((_, versions)) if versions.contains(&version) => {}
+            Some((_, versions)) => versions.push(version),
+            None => packages.push((package, vec![version])),
+        }
+    }
+    let parts: Vec<String> = packages
+        .iter()
+        .map(|(package, of)| {
+            format!("{package} {}", versions(of))
+                .trim_start()
+                .to_owned()
+        })
+        .collect();
+    few(&parts)
+}
+
+/// A few of many.
+fn few(items: &[String]) -> String {
+    match items {
+        [first, second, rest @ ..] if rest.len() > 2 => {
+            format!("{first}, {second} and {} others", rest.len())
+        }
+        _ => list(items),
+    }
+}
+
+/// Versions as they come, many of them as first and last.
+pub(super) fn versions(versions: &[String]) -> String {
+    match versions {
+        [first, .., last] if versions.len() > 4 => {
+            format!("{first} to {last} ({} versions)", versions.len())
+        }
+        _ => list(versions),
+    }
+}
+
+/// Where a Subscription looks: `channel stable of package etcd in catalog olm/community`.
+pub(super) fn place(subscription: &Subscription) -> String {
+    let mut place = String::new();
+    if !subscription.channel.is_empty() {
+        place = format!("channel {} of ", subscription.channel);
+    }
+    place.push_str(&format!("package {}", subscription.package));
+    if subscription.catalog.is_empty() {
+        place.push_str(" in any catalog");
+    } else {
+        place.push_str(&format!(" in catalog {}", subscription.catalog));
+    }
+    place
+}
+
+/// What only one can have, as a sentence that says so.
+pub(super) fn slot(slot: &SlotKey) -> String {
+    match slot {
+        SlotKey::Package(package) => {
+            format!("only one operator of package {package} can be installed")
+        }
+        SlotKey::Api(api) => format!("only one operator can provide the API {}", words_of(api)),
+        SlotKey::Csv(csv) => format!("{csv} is there only once"),
+    }
+}
+
+fn words_of(api: &crate::api::gvk::GroupVersionKind) -> String {
+    format!("{} ({}/{})", api.kind, api.group, api.version)
+}
+
+/// Whether a channel that a Subscription follows lists a bundle.
+pub(super) fn is_listed(problem: &Problem<'_>, subscription: &Subscription, bundle: &str) -> bool {
+    let package = problem
+        .market
+        .named(&subscription.catalog)
+        .and_then(|catalog| problem.market.package(catalog, &subscription.package));
+    package.is_none_or(|package| {
+        let followed = package.channels.iter().filter(|channel| {
+            subscription.channel.is_empty() || subscription.channel == channel.name()
+        });
+        let mut entries = followed.flat_map(|channel| channel.entries());
+        entries.any(|entry| entry.name == bundle)
+    })
+}
+
+/// What is in the way, as a sentence.
+pub(super) fn obstacle(
+    problem: &Problem<'_>,
+    obstacle: &Obstacle,
+    subscription: Option<&Subscription>,
+) -> String {
+    let key = |at: &usize| &problem.market.catalog(*at).key;
+    let namespace = &problem.request().namespace;
+    match obstacle {
+        Obstacle::NoCatalog => {
+            let wanted = subscription.map(|subscription| subscription.catalog.to_string());
+            let has = |at: &usize| problem.market.is_visible(*at);
+            let others: Vec<String> = (0..problem.request().catalogs.len())
+                .filter(has)
+                .map(|at| key(&at).to_string())
+                .collect();
+            let others = if others.is_empty() {
+                "there is none at all".to_owned()
+            } else {
+                format!("there is {}", list(&others))
+            };
+            format!(
+                "there is no catalog {}; {others}",
+                wanted.unwrap_or_default()
+            )
+        }
+        Obstacle::HiddenCatalog { catalog } => format!(
+            "catalog {} is not visible in namespace {namespace}, which sees {}",
+            key(catalog),
+            if problem.request().exclude_global {
+                "its own catalogs only (its OperatorGroup excludes global ones)".to_owned()
+            } else {
+                format!(
+                    "its own catalogs and those of {}",
+                    list(&problem.request().global_namespaces)
+                )
+            }
+        ),
+        Obstacle::UnreadableCatalog { catalog, problem } => {
+            format!("catalog {} cannot be read: {problem}", key(catalog))
+        }
+        Obstacle::NoPackage { catalog, package } => {
+            format!("catalog {} has no package {package}", key(catalog))
+        }
+        Obstacle::Curated { catalog, package } => format!(
+            "catalog {} has package {package} but does not offer it (its spec.packages leaves it out)",
+            key(catalog)
+        ),
+        Obstacle::NoChannel {
+            catalog,
+            package,
+            channels,
+        } => format!(
+            "package {package} in catalog {} has no channel {}; it has {}",
+            key(catalog),
+            subscription
+                .map(|subscription| subscription.channel.as_str())
+                .unwrap_or_default(),
+            list(channels)
+        ),
+        Obstacle::Malformed { catalog, problem } => {
+            format!("in catalog {}, {problem}", key(catalog))
+        }
+        Obstacle::NoStartingCsv { .. } => {
+            let wanted = subscription.map(|subscription| {
+                format!(
+                    "{} does not list {} (startingCSV)",
+                    place(subscription),
+                    subscription.starting_csv
+                )
+            });
+            wanted.unwrap_or_default()
+        }
+        Obstacle::NoPath => {
+            let wanted = subscription
+                .and_then(|subscription| Some((subscription, subscription.version.as_ref()?)));
+            let wanted = wanted.map(|(subscription, range)| {
+                format!(
+                    "nothing in {} leads from what is installed to a version in {range}",
+                    place(subscription)
+                )
+            });
+            wanted.unwrap_or_default()
+        }
+        Obstacle::Barred { .. } => barred(problem, &[obstacle], subscription),
+    }
+}
+
+/// Bundles that are no candidates, those with the same reason together.
+pub(super) fn barred(
+    problem: &Problem<'_>,
+    obstacles: &[&Obstacle],
+    subscription: Option<&Subscription>,
+) -> String {
+    let mut by_reason: BTreeMap<(&Bar, &str), Vec<(Option<&Version>, &str)>> = BTreeMap::new();
+    for obstacle in obstacles {
+        if let Obstacle::Barred {
+            package,
+            bundle,
+            version,
+            why,
+            ..
+        } = obstacle
+        {
+            let bundles = by_reason.entry((why, package)).or_default();
+            let one = (version.as_ref(), bundle.as_str());
+            if !bundles.contains(&one) {
+                bundles.push(one);
+            }
+        }
+    }
+    let sentences: Vec<String> = by_reason
+        .into_iter()
+        .map(|((why, package), bundles)| {
+            let of: Vec<String> = bundles
+                .iter()
+                .map(|(version, name)| {
+                    version.map_or_else(|| (*name).to_owned(), ToString::to_string)
+                })
+                .collect();
+            let many = of.len() > 1;
+            let who = format!("{package} {}", versions(&of));
+            because(problem, why, &who, many, subscription)
+        })
+        .collect();
+    sentences.join("; ")
+}
+
+fn because(
+    problem: &Problem<'_>,
+    why: &Bar,
+    who: &str,
+    many: bool,
+    subscription: Option<&Subscription>,
+) -> String {
+    let (is, needs) = if many {
+        ("are", "need")
+    } else {
+        ("is", "needs")
+    };
+    match why {
+        Bar::NeedsKubernetes(version) => {
+            let has = problem.request().kube_version.as_ref();
+            let has = has.map(ToString::to_string).unwrap_or_default();
+            format!("{who} {needs} Kubernetes {version} or newer, and this cluster has {has}")
+        }
+        Bar::Deprecated => {
+            format!("{who} {is} deprecated (olm.deprecated) and can no longer be installed")
+        }
+        Bar::UnreadableNeed(problem) => {
+            let of = if many { "the needs of" } else { "a need of" };
+            format!("{of} {who} cannot be read: {}", shortened(problem))
+        }
+        Bar::OutOfRange => {
+            let range = subscription.and_then(|subscription| subscription.version.as_ref());
+            let range = range.map(ToString::to_string).unwrap_or_default();
+            format!("{who} {is} not in version {range}, which the Subscription asks for")
+        }
+        Bar::Skipped => {
+            format!("{who} would do, but {is} skipped by a newer bundle of the channel")
+        }
+        Bar::NotSubscribed => format!(
+            "{who} would do, but has no Subscription, and the policy `dependencies: Require` installs nothing by itself"
+        ),
+    }
+}
+
+/// The beginning and the end of a long text.
+fn shortened(text: &str) -> String {
+    const BEGINNING: usize = 60;
+    const END: usize = 140;
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= BEGINNING + END {
+        return text.to_owned();
+    }
+    let beginning: String = letters.iter().take(BEGINNING).collect();
+    let end: String = letters.iter().skip(letters.len() - END).collect();
+    format!("{beginning} … {end}")
+}
+
+/// What a need asks for: reads after "needs" or "asks for".
+pub(super) fn what(problem: &Problem<'_>, what: &What) -> String {
+    match what {
+        What::Requirement { requirement, .. } => requirement.to_string(),
+        What::Subscription(at) => {
+            let subscription = problem.subscription(*at);
+            let mut words = place(subscription);
+            if let Some(version) = &subscription.version {
+                words.push_str(&format!(", version {version}"));
+            } else if !subscription.starting_csv.is_empty() {
+                words.push_str(&format!(", beginning with {}", subscription.starting_csv));
+            }
+            words
+        }
+    }
+}
+
+/// Where an offer comes from.
+pub(super) fn origin(problem: &Problem<'_>, choice: ChoiceId) -> String {
+    match &problem.choices[choice].origin {
+        Origin::Installed(_) => "installed".to_owned(),
+        Origin::Offered(offer) => {
+            let catalog = &problem.market.catalog(offer.catalog).key;
+            format!("channel {} of catalog {catalog}", offer.channel().name())
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Every file below `tests/fixtures/resolver` is a case.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use chandler::resolver::{Component, Resolution, resolve};
+use serde::Deserialize;
+
+use crate::support::scenario::{Input, World, files, folder};
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Scenario {
+    prose: String,
+    #[serde(default)]
+    olm: Option<String>,
+    #[serde(default)]
+    departs: Option<String>,
+    expect: Vec<Expected>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Expected {
+    subscriptions: Vec<String>,
+    #[serde(default)]
+    solved: Option<Solved>,
+    #[serde(default)]
+    unsolvable: Option<Unsolvable>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+struct Solved {
+    install: Vec<ExpectedInstall>,
+    generated: Vec<String>,
+    kept: Option<Vec<String>>,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+struct ExpectedInstall {
+    bundle: String,
+    catalog: String,
+    channel: String,
+    replaces: String,
+    requested_by: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+struct Unsolvable {
+    summary: Option<String>,
+    nearest: Option<Vec<String>>,
+    contains: Vec<String>,
+}
+
+/// Reads a case: the input's keys and the scenario's own are in one document.
+fn read(path: &Path) -> (Input, Scenario) {
+    let text = fs_err::read_to_string(path).unwrap();
+    let document: serde_json::Value = chandler::yaml::from_str(&path.display().to_string(), &text)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let serde_json::Value::Object(mut input) = document else {
+        panic!("{} is not a mapping", path.display())
+    };
+    let mut scenario = serde_json::Map::new();
+    for key in ["prose", "olm", "departs", "expect"] {
+        scenario.extend(input.remove(key).map(|value| (key.to_owned(), value)));
+    }
+    let error = |error: serde_json::Error| -> ! { panic!("{}: {error}", path.display()) };
+    let input = serde_json::from_value(input.into()).unwrap_or_else(|e| error(e));
+    let scenario = serde_json::from_value(scenario.into()).unwrap_or_else(|e| error(e));
+    (input, scenario)
+}
+
+fn differences(expected: &[Expected], resolution: &Resolution) -> Vec<String> {
+    let mut differences = Vec::new();
+    let wanted: Vec<&[String]> = expected.iter().map(|one| &one.subscriptions[..]).collect();
+    let got: Vec<&[String]> = resolution
+        .components
+        .iter()
+        .map(Component::subscriptions)
+        .collect();
+    if wanted != got {
+        differences.push(format!("outcomes for {got:?} instead of {wanted:?}"));
+        return differences;
+    }
+    for (expected, component) in expected.iter().zip(&resolution.components) {
+        match (&expected.solved, &expected.unsolvable, component) {
+            (Some(expected), None, Component::Solved(solution)) => {
+                let install: Vec<ExpectedInstall> = solution
+                    .install
+                    .iter()
+                    .map(|install| ExpectedInstall {
+                        bundle: install.bundle.clone(),
+                        catalog: install.catalog.clone(),
+                        channel: install.channel.clone(),
+                        replaces: install.replaces.clone(),
+                        requested_by: install.requested_by.clone(),
+                    })
+                    .collect();
+                if install != expected.install {
+                    differences.push(format!(
+                        "installs {install:#?}\n  instead of {:#?}",
+                        expected.install
+                    ));
+                }
+                let generated: Vec<&String> =
+                    solution.subscriptions.iter().map(|one| &one.name).collect();
+                if generated != expected.generated.iter().collect::<Vec<_>>() {
+                    differences.push(format!(
+                        "generates {generated:?} instead of {:?}",
+                        expected.generated
+                    ));
+                }
+                let kept: Vec<String> = solution.kept.iter().map(|kept| kept.csv.clone()).collect();
+                if expected.kept.as_ref().is_some_and(|wanted| *wanted != kept) {
+                    differences.push(format!("keeps {kept:?} instead of {:?}", expected.kept));
+                }
+                for note in &expected.notes {
+                    if !solution.notes.iter().any(|said| said.contains(note)) {
+                        differences.push(format!("no note with {note:?} in {:?}", solution.notes));
+                    }
+                }
+            }
+            (None, Some(expected), Component::Unsolvable(explanation)) => {
+                let text = format!("{}\n{}", explanation.summary, explanation.text);
+                for wanted in &expected.contains {
+                    if !text.contains(wanted) {
+                        differences.push(format!("no {wanted:?} in:\n{text}"));
+                    }
+                }
+                if expected
+                    .summary
+                    .as_ref()
+                    .is_some_and(|wanted| *wanted != explanation.summary)
+                {
+                    differences.push(format!("the summary is {:?}", explanation.summary));
+                }
+                let nearest: Vec<String> = explanation
+                    .nearest
+                    .iter()
+                    .map(|near| near.change.clone())
+                    .collect();
+                if expected
+                    .nearest
+                    .as_ref()
+                    .is_some_and(|wanted| *wanted != nearest)
+                {
+                    differences.push(format!("the nearest changes are {nearest:?}"));
+                }
+            }
+            (_, _, component) => differences.push(format!("the outcome is {component:#?}")),
+        }
+    }
+    differences
+}
+
+#[test]
+fn every_scenario_ends_as_it_says() {
+    let mut failed = Vec::new();
+    for path in files() {
+        let (input, scenario) = read(&path);
+        let world = World::new(input);
+        let resolution = resolve(&world.request());
+        let differences = differences(&scenario.expect, &resolution);
+        if !differences.is_empty() {
+            let name = path.strip_prefix(folder()).unwrap().display().to_string();
+            failed.push(format!(
+                "{name}: {}\n  {}",
+                scenario.prose.trim(),
+                differences.join("\n  ")
+            ));
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{} scenarios fail:\n{}",
+        failed.len(),
+        failed.join("\n\n")
+    );
+}
+
+#[test]
+fn a_second_run_gives_the_same_bytes() {
+    for path in files() {
+        let (input, _) = read(&path);
+        let (first, second) = (World::new(input.clone()), World::new(input));
+        let bytes = |world: &World| serde_json::to_vec(&resolve(&world.request())).unwrap();
+        assert_eq!(bytes(&first), bytes(&second), "{}", path.display());
+    }
+}
+
+#[test]
+fn scenarios_say_what_they_show() {
+    let mut names = BTreeSet::new();
+    for path in files() {
+        let (_, scenario) = read(&path);
+        assert!(!scenario.prose.trim().is_empty(), "{}", path.display());
+        for expected in &scenario.expect {
+            let outcomes = [expected.solved.is_some(), expected.unsolvable.is_some()];
+            assert!(outcomes[0] != outcomes[1], "{}", path.display());
+        }
+        names.extend(scenario.olm);
+        let says_nothing = |departs: String| departs.trim().is_empty();
+        assert!(
+            !scenario.departs.is_some_and(says_nothing),
+            "{}",
+            path.display()
+        );
+    }
+    assert!(names.len() >= 100, "{} cases of OLM", names.len());
+}
