@@ -20,6 +20,7 @@ mod explain;
 mod explanation;
 mod features;
 mod group;
+mod held_back;
 mod market;
 mod nearest;
 mod notes;
@@ -33,6 +34,7 @@ mod resolve;
 mod search;
 mod snapshot;
 mod solution;
+mod story;
 mod tree;
 mod words;
 
@@ -47,4 +49,6 @@ pub use request::{
 };
 pub use resolve::resolve;
 pub use snapshot::{Packages, Snapshot};
-pub use solution::{Component, GeneratedSubscription, Install, Kept, Resolution, Solution};
+pub use solution::{
+    Component, GeneratedSubscription, HeldBack, Install, Kept, Resolution, Solution,
+};

@@ -38,5 +38,5 @@ pub struct Reason {
     pub says: String,
     /// What it follows from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub because: Vec<Reason>,
+    pub because: Vec<Self>,
 }

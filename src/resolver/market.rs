@@ -34,11 +34,14 @@ impl Offer {
     }
 }
 
+/// Packages by catalog and name, `None` if the catalog has none of that name.
+type Known = HashMap<(usize, String), Option<Arc<Package>>>;
+
 /// What was read of the catalogs of a request, by their positions in it. Requests about the same
 /// catalogs share it.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    packages: RefCell<HashMap<(usize, String), Option<Arc<Package>>>>,
+    packages: RefCell<Known>,
     unreadable: RefCell<BTreeMap<usize, String>>,
 }
 

@@ -79,7 +79,7 @@ fn edits(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Edit> {
         for obstacle in &problem.needs[need].obstacles {
             match obstacle {
                 Obstacle::Curated { catalog, package } => {
-                    edits.push(Edit::Offer(*catalog, package.clone()))
+                    edits.push(Edit::Offer(*catalog, package.clone()));
                 }
                 Obstacle::Barred {
                     why: Bar::NeedsKubernetes(_),
@@ -166,16 +166,16 @@ fn edited<'r>(problem: &Problem<'r>, group: &Group, edit: &Edit) -> Request<'r> 
                   wanted: usize,
                   how: &dyn Fn(&mut Subscription)| {
         let found = subscriptions.iter_mut().find(|(at, _)| *at == wanted);
-        found
-            .into_iter()
-            .for_each(|(_, subscription)| how(subscription));
+        if let Some((_, subscription)) = found {
+            how(subscription);
+        }
     };
     match edit {
         Edit::Package(at, name) => {
-            change(&mut subscriptions, *at, &|it| it.package.clone_from(name))
+            change(&mut subscriptions, *at, &|it| it.package.clone_from(name));
         }
         Edit::Channel(at, name) => {
-            change(&mut subscriptions, *at, &|it| it.channel.clone_from(name))
+            change(&mut subscriptions, *at, &|it| it.channel.clone_from(name));
         }
         Edit::Catalog(at, key, channel) => change(&mut subscriptions, *at, &|it| {
             it.catalog.clone_from(key);
@@ -185,14 +185,13 @@ fn edited<'r>(problem: &Problem<'r>, group: &Group, edit: &Edit) -> Request<'r> 
         Edit::NoStart(at) => change(&mut subscriptions, *at, &|it| it.starting_csv.clear()),
         Edit::InstallDependencies(at) => {
             change(&mut subscriptions, *at, &|it| {
-                it.dependencies = Dependencies::Install
+                it.dependencies = Dependencies::Install;
             });
         }
         Edit::Offer(catalog, _) => {
-            let catalog = request.catalogs.get_mut(*catalog);
-            catalog
-                .into_iter()
-                .for_each(|catalog| catalog.curation = Curation::default());
+            if let Some(catalog) = request.catalogs.get_mut(*catalog) {
+                catalog.curation = Curation::default();
+            }
         }
         Edit::Kubernetes => request.kube_version = None,
         Edit::Uninstall(at) => drop(request.installed.remove(*at)),

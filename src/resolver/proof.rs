@@ -77,9 +77,7 @@ pub(super) fn prove(problem: &Problem<'_>, task: &Task) -> Verdict {
             });
             Verdict::Possible(choices.collect())
         }
-        Err(PubGrubError::NoSolution(tree)) => {
-            Verdict::Impossible(Box::new(Proof::new(tree.into())))
-        }
+        Err(PubGrubError::NoSolution(tree)) => Verdict::Impossible(Box::new(Proof::new(tree))),
         Err(_) => Verdict::TooHard,
     }
 }
@@ -112,17 +110,13 @@ impl Proof {
             }
         }
         for both in externals {
-            match both {
-                (Item::Start, Item::Need(need)) => drop(proof.roots.insert(need)),
-                (Item::Start, Item::Choice(fact)) => drop(proof.facts.insert(fact)),
-                (Item::Choice(choice), Item::Need(need)) => {
-                    drop(proof.needs.insert((choice, need)))
-                }
-                (Item::Choice(choice), Item::Slot(slot)) => {
-                    drop(proof.slots.insert((choice, slot)))
-                }
-                _ => {}
-            }
+            let _is_new = match both {
+                (Item::Start, Item::Need(need)) => proof.roots.insert(need),
+                (Item::Start, Item::Choice(fact)) => proof.facts.insert(fact),
+                (Item::Choice(choice), Item::Need(need)) => proof.needs.insert((choice, need)),
+                (Item::Choice(choice), Item::Slot(slot)) => proof.slots.insert((choice, slot)),
+                _ => false,
+            };
         }
         proof
     }

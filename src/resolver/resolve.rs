@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use super::explain;
+use super::held_back::held_back;
 use super::market::Cache;
 use super::problem::{ChoiceId, Group, Problem};
 use super::proof::{Proof, Verdict, prove};
@@ -21,14 +22,17 @@ pub fn resolve(request: &Request<'_>) -> Resolution {
 /// As [`resolve`], with packages that were read before. Looking for the nearest change that works
 /// resolves changed requests, whose own failures nobody reads.
 pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, explains: bool) -> Resolution {
-    let problem = Problem::new(request, cache.clone());
+    let mut problem = Problem::new(request, cache.clone());
     let mut components = Vec::new();
     let everyone: Vec<usize> = (0..request.subscriptions.len()).collect();
     let mut open = VecDeque::from(problem.groups(&everyone, &problem.present.facts()));
     while let Some(group) = open.pop_front() {
         match settle(&problem, &group) {
             Settled::Solved(selection, ignored) => {
-                let solution = Solution::new(&problem, &group, &selection, &ignored);
+                let mut solution = Solution::new(&problem, &group, &selection, &ignored);
+                if explains {
+                    solution.held_back = held_back(&mut problem, &group, &selection);
+                }
                 // Facts that nobody asks about, and that need nothing, are not worth a word.
                 if !group.subscriptions.is_empty() || !solution.install.is_empty() {
                     components.push(Component::Solved(solution));

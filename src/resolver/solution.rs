@@ -55,6 +55,8 @@ pub struct Solution {
     pub subscriptions: Vec<GeneratedSubscription>,
     /// What stays as it is, by the name of its Subscription.
     pub kept: Vec<Kept>,
+    /// Upgrades that there are but cannot be had now, by the name of their Subscription.
+    pub held_back: Vec<HeldBack>,
     /// What is worth knowing although it stops nothing.
     pub notes: Vec<String>,
 }
@@ -114,6 +116,18 @@ pub struct Kept {
     pub adopted: bool,
 }
 
+/// An upgrade that has to wait.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldBack {
+    /// Whose upgrade it is.
+    pub subscription: String,
+    /// The bundle it would get.
+    pub bundle: String,
+    /// Why it does not, in one line.
+    pub because: String,
+}
+
 impl Solution {
     pub(super) fn new(
         problem: &Problem<'_>,
@@ -167,6 +181,7 @@ impl Solution {
             install,
             subscriptions,
             kept,
+            held_back: Vec::new(),
         }
     }
 }

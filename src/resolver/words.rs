@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::candidates::{Bar, Obstacle};
+use super::package::Channel;
 use super::problem::{ChoiceId, Origin, Problem, SlotKey, What};
 use super::request::Subscription;
 use crate::version::Version;
@@ -81,17 +82,16 @@ pub(super) fn versions(versions: &[String]) -> String {
 
 /// Where a Subscription looks: `channel stable of package etcd in catalog olm/community`.
 pub(super) fn place(subscription: &Subscription) -> String {
-    let mut place = String::new();
-    if !subscription.channel.is_empty() {
-        place = format!("channel {} of ", subscription.channel);
-    }
-    place.push_str(&format!("package {}", subscription.package));
-    if subscription.catalog.is_empty() {
-        place.push_str(" in any catalog");
+    let channel = match subscription.channel.as_str() {
+        "" => String::new(),
+        channel => format!("channel {channel} of "),
+    };
+    let catalog = if subscription.catalog.is_empty() {
+        "any catalog".to_owned()
     } else {
-        place.push_str(&format!(" in catalog {}", subscription.catalog));
-    }
-    place
+        format!("catalog {}", subscription.catalog)
+    };
+    format!("{channel}package {} in {catalog}", subscription.package)
 }
 
 /// What only one can have, as a sentence that says so.
@@ -119,7 +119,7 @@ pub(super) fn is_listed(problem: &Problem<'_>, subscription: &Subscription, bund
         let followed = package.channels.iter().filter(|channel| {
             subscription.channel.is_empty() || subscription.channel == channel.name()
         });
-        let mut entries = followed.flat_map(|channel| channel.entries());
+        let mut entries = followed.flat_map(Channel::entries);
         entries.any(|entry| entry.name == bundle)
     })
 }
@@ -218,7 +218,8 @@ pub(super) fn barred(
     obstacles: &[&Obstacle],
     subscription: Option<&Subscription>,
 ) -> String {
-    let mut by_reason: BTreeMap<(&Bar, &str), Vec<(Option<&Version>, &str)>> = BTreeMap::new();
+    type Named<'a> = (Option<&'a Version>, &'a str);
+    let mut by_reason: BTreeMap<(&Bar, &str), Vec<Named<'_>>> = BTreeMap::new();
     for obstacle in obstacles {
         if let Obstacle::Barred {
             package,
@@ -310,13 +311,12 @@ pub(super) fn what(problem: &Problem<'_>, what: &What) -> String {
         What::Requirement { requirement, .. } => requirement.to_string(),
         What::Subscription(at) => {
             let subscription = problem.subscription(*at);
-            let mut words = place(subscription);
-            if let Some(version) = &subscription.version {
-                words.push_str(&format!(", version {version}"));
-            } else if !subscription.starting_csv.is_empty() {
-                words.push_str(&format!(", beginning with {}", subscription.starting_csv));
+            let place = place(subscription);
+            match (&subscription.version, subscription.starting_csv.as_str()) {
+                (Some(version), _) => format!("{place}, version {version}"),
+                (None, "") => place,
+                (None, first) => format!("{place}, beginning with {first}"),
             }
-            words
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::support::scenario::{Input, World, files, folder};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Scenario {
-    prose: String,
+pub(crate) struct Scenario {
+    pub(crate) prose: String,
     #[serde(default)]
     olm: Option<String>,
     #[serde(default)]
@@ -35,6 +35,7 @@ struct Solved {
     install: Vec<ExpectedInstall>,
     generated: Vec<String>,
     kept: Option<Vec<String>>,
+    held_back: Option<Vec<String>>,
     notes: Vec<String>,
 }
 
@@ -57,7 +58,7 @@ struct Unsolvable {
 }
 
 /// Reads a case: the input's keys and the scenario's own are in one document.
-fn read(path: &Path) -> (Input, Scenario) {
+pub(crate) fn read(path: &Path) -> (Input, Scenario) {
     let text = fs_err::read_to_string(path).unwrap();
     let document: serde_json::Value = chandler::yaml::from_str(&path.display().to_string(), &text)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -117,6 +118,15 @@ fn differences(expected: &[Expected], resolution: &Resolution) -> Vec<String> {
                 let kept: Vec<String> = solution.kept.iter().map(|kept| kept.csv.clone()).collect();
                 if expected.kept.as_ref().is_some_and(|wanted| *wanted != kept) {
                     differences.push(format!("keeps {kept:?} instead of {:?}", expected.kept));
+                }
+                let held_back = solution.held_back.iter();
+                let held_back: Vec<String> = held_back.map(|held| held.bundle.clone()).collect();
+                if expected
+                    .held_back
+                    .as_ref()
+                    .is_some_and(|wanted| *wanted != held_back)
+                {
+                    differences.push(format!("holds back {held_back:?}"));
                 }
                 for note in &expected.notes {
                     if !solution.notes.iter().any(|said| said.contains(note)) {

@@ -1,0 +1,63 @@
+//! Why an installed operator is not upgraded although there is something newer.
+
+use super::problem::{ChoiceId, Group, Need, Problem, What};
+use super::proof::{Verdict, prove};
+use super::resolve::task;
+use super::search::Selection;
+use super::solution::HeldBack;
+use super::story::Story;
+use super::words;
+
+/// The upgrades of a group that its solution leaves out, each with the reason.
+pub(super) fn held_back(
+    problem: &mut Problem<'_>,
+    group: &Group,
+    selection: &Selection,
+) -> Vec<HeldBack> {
+    let mut held_back = Vec::new();
+    for &at in &group.subscriptions {
+        let Some(upgrade) = passed_over(problem, at, selection) else {
+            continue;
+        };
+        held_back.push(HeldBack {
+            subscription: problem.subscription(at).name.clone(),
+            bundle: problem.name(upgrade).to_owned(),
+            because: because(problem, group, at, upgrade),
+        });
+    }
+    held_back
+}
+
+/// The upgrade that a Subscription would have liked best, if it got none.
+fn passed_over(problem: &Problem<'_>, at: usize, selection: &Selection) -> Option<ChoiceId> {
+    let current = problem.present.current.get(at).copied().flatten()?;
+    let current = problem.installed.get(&current)?;
+    let preferred = problem.needs[problem.roots[at]].candidates.first()?;
+    (selection.choices.contains(current) && preferred != current).then_some(*preferred)
+}
+
+/// What is in the way of one candidate: a need that nothing but this candidate meets is put in the
+/// place of the Subscription's.
+fn because(problem: &mut Problem<'_>, group: &Group, at: usize, upgrade: ChoiceId) -> String {
+    problem.needs.push(Need {
+        what: What::Subscription(at),
+        candidates: vec![upgrade],
+        obstacles: Vec::new(),
+    });
+    let only = problem.needs.len() - 1;
+    let mut task = task(problem, &group.subscriptions, &group.facts);
+    for need in &mut task.needs {
+        if *need == problem.roots[at] {
+            *need = only;
+        }
+    }
+    let because = match prove(problem, &task) {
+        Verdict::Impossible(proof) => Story::new(problem, &proof).short_of(only),
+        Verdict::Possible(_) | Verdict::TooHard => format!(
+            "{} does not go with what other Subscriptions get, which come first by name",
+            words::choice(problem, upgrade)
+        ),
+    };
+    problem.needs.pop();
+    because
+}

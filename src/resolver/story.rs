@@ -1,0 +1,342 @@
+//! A proof in words.
+//!
+//! The proof says which facts contradict each other. The words follow the needs: what was asked,
+//! who could meet it, and for each of these what they need or what they clash with, as far as the
+//! proof speaks of it. Candidates that fail for the same reasons are told in one line.
+
+use std::collections::BTreeSet;
+
+use super::candidates::Obstacle;
+use super::problem::{ChoiceId, NeedId, Problem, SlotId, What};
+use super::proof::Proof;
+use super::resolve::Stuck;
+use super::words;
+
+/// How deep needs of needs are told in the one-line summary.
+const SUMMARY_DEPTH: usize = 3;
+/// How many lines a story has at most: nobody reads more, and the tree has it all.
+const LONGEST_STORY: usize = 60;
+
+/// Why one candidate cannot be had, as far as the proof speaks of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Failing {
+    needs: Vec<NeedId>,
+    slots: Vec<SlotId>,
+}
+
+pub(super) struct Story<'p, 'r> {
+    problem: &'p Problem<'r>,
+    proof: &'p Proof,
+    told: BTreeSet<NeedId>,
+    pub(super) lines: Vec<String>,
+}
+
+impl<'p, 'r> Story<'p, 'r> {
+    pub(super) fn new(problem: &'p Problem<'r>, proof: &'p Proof) -> Self {
+        Self {
+            problem,
+            proof,
+            told: BTreeSet::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// Tells the whole story.
+    pub(super) fn tell(&mut self, stuck: &Stuck) {
+        let aside = stuck.aside.iter().copied();
+        let others = stuck
+            .core
+            .iter()
+            .copied()
+            .filter(|at| !stuck.aside.contains(at));
+        for at in aside.chain(others) {
+            let need = self.problem.roots[at];
+            let subscription = self.problem.subscription(at);
+            let asks = words::what(self.problem, &What::Subscription(at));
+            self.say(
+                0,
+                &format!("Subscription {} asks for {asks}.", subscription.name),
+            );
+            if let Some(current) = self.problem.present.current.get(at).copied().flatten() {
+                let adopted = if self.problem.present.adopted.contains(&current) {
+                    ", adopted"
+                } else {
+                    ""
+                };
+                self.say(
+                    1,
+                    &format!(
+                        "It has {} installed{adopted}.",
+                        self.problem.installed(current).name
+                    ),
+                );
+            }
+            self.why_not(need, 1);
+        }
+    }
+
+    fn say(&mut self, depth: usize, line: &str) {
+        if self.lines.len() < LONGEST_STORY {
+            self.lines.push(format!("{}{line}", "  ".repeat(depth)));
+        } else if self.lines.len() == LONGEST_STORY {
+            self.lines
+                .push("(and more; `-o json` has the whole tree)".to_owned());
+        }
+    }
+
+    /// Tells why nothing meets a need.
+    fn why_not(&mut self, need: NeedId, depth: usize) {
+        if !self.told.insert(need) {
+            return;
+        }
+        for (candidates, failing) in self.failing(need) {
+            let who = words::choices(self.problem, &candidates);
+            let many = candidates.len() > 1;
+            let (needs, clashes) = if many {
+                ("need", "clash")
+            } else {
+                ("needs", "clashes")
+            };
+            for &other in &failing.needs {
+                let what = words::what(self.problem, &self.problem.needs[other].what);
+                let already = self.told.contains(&other);
+                let end = if already { " (see above)." } else { ":" };
+                self.say(depth, &format!("- {who} {needs} {what}{end}"));
+                self.why_not(other, depth + 2);
+            }
+            for &slot in &failing.slots {
+                let rule = words::slot(&self.problem.slots[slot]);
+                let holders = self.holders(slot, &candidates);
+                if !holders.is_empty() {
+                    self.say(
+                        depth,
+                        &format!("- {who} {clashes} with {}: {rule}.", words::list(&holders)),
+                    );
+                }
+            }
+        }
+        for line in self.obstacles(need) {
+            self.say(depth, &format!("- {line}."));
+        }
+    }
+
+    /// The candidates of a need, those that fail alike together.
+    fn failing(&self, need: NeedId) -> Vec<(Vec<ChoiceId>, Failing)> {
+        let mut groups: Vec<(Vec<ChoiceId>, Failing)> = Vec::new();
+        for &candidate in &self.problem.needs[need].candidates {
+            let choice = &self.problem.choices[candidate];
+            let failing = Failing {
+                needs: choice
+                    .needs
+                    .iter()
+                    .copied()
+                    .filter(|&need| self.proof.needs.contains(&(candidate, need)))
+                    .collect(),
+                slots: choice
+                    .slots
+                    .iter()
+                    .copied()
+                    .filter(|&slot| self.proof.slots.contains(&(candidate, slot)))
+                    .collect(),
+            };
+            match groups.iter_mut().find(|(_, known)| *known == failing) {
+                Some((candidates, _)) => candidates.push(candidate),
+                None => groups.push((vec![candidate], failing)),
+            }
+        }
+        groups
+    }
+
+    /// Who else wants a slot, and why.
+    fn holders(&self, slot: SlotId, but: &[ChoiceId]) -> Vec<String> {
+        let mut holders: Vec<String> = Vec::new();
+        let others = self
+            .proof
+            .slots
+            .iter()
+            .filter(|(choice, taken)| *taken == slot && !but.contains(choice));
+        let others: Vec<ChoiceId> = others.map(|(choice, _)| *choice).collect();
+        let (facts, wanted): (Vec<ChoiceId>, Vec<ChoiceId>) = others
+            .into_iter()
+            .partition(|choice| self.proof.facts.contains(choice));
+        for fact in facts {
+            holders.push(format!(
+                "{}, which is installed{}",
+                words::choice(self.problem, fact),
+                self.owner(fact)
+            ));
+        }
+        let mut told: BTreeSet<ChoiceId> = BTreeSet::new();
+        for &root in &self.proof.roots {
+            let What::Subscription(at) = self.problem.needs[root].what else {
+                continue;
+            };
+            let of: Vec<ChoiceId> = self.problem.needs[root]
+                .candidates
+                .iter()
+                .copied()
+                .filter(|choice| wanted.contains(choice))
+                .collect();
+            if of.is_empty() {
+                continue;
+            }
+            told.extend(&of);
+            let subscription = self.problem.subscription(at);
+            let pin = subscription
+                .version
+                .as_ref()
+                .map(|version| format!(" in version {version}"))
+                .unwrap_or_default();
+            holders.push(format!(
+                "{}, which Subscription {} wants{pin}",
+                words::choices(self.problem, &of),
+                subscription.name
+            ));
+        }
+        let rest: Vec<ChoiceId> = wanted
+            .into_iter()
+            .filter(|choice| !told.contains(choice))
+            .collect();
+        if !rest.is_empty() {
+            holders.push(format!(
+                "{}{}",
+                words::choices(self.problem, &rest),
+                self.needed_by(&rest)
+            ));
+        }
+        holders
+    }
+
+    fn owner(&self, fact: ChoiceId) -> String {
+        let current = &self.problem.present.current;
+        let owner = current
+            .iter()
+            .position(|at| at.is_some_and(|at| self.problem.installed.get(&at) == Some(&fact)));
+        match owner {
+            Some(at) => format!(" by Subscription {}", self.problem.subscription(at).name),
+            None => " and has no Subscription".to_owned(),
+        }
+    }
+
+    /// Who in the proof needs one of these.
+    fn needed_by(&self, choices: &[ChoiceId]) -> String {
+        let meets = |need: NeedId| {
+            self.problem.needs[need]
+                .candidates
+                .iter()
+                .any(|candidate| choices.contains(candidate))
+        };
+        let needing = self.proof.needs.iter().filter(|(_, need)| meets(*need));
+        let mut needing: Vec<ChoiceId> = needing.map(|(choice, _)| *choice).collect();
+        needing.dedup();
+        if needing.is_empty() {
+            return String::new();
+        }
+        let need = if needing.len() > 1 { "need" } else { "needs" };
+        format!(", which {} {need}", words::choices(self.problem, &needing))
+    }
+
+    /// What stood in the way of further candidates.
+    fn obstacles(&self, need: NeedId) -> Vec<String> {
+        let need = &self.problem.needs[need];
+        let subscription = match need.what {
+            What::Subscription(at) => Some(self.problem.subscription(at)),
+            What::Requirement { .. } => None,
+        };
+        let is_barred = |obstacle: &&Obstacle| matches!(obstacle, Obstacle::Barred { .. });
+        let (barred, others): (Vec<_>, Vec<_>) = need.obstacles.iter().partition(is_barred);
+        let mut lines: Vec<String> = Vec::new();
+        if need.candidates.is_empty()
+            && barred.is_empty()
+            && (subscription.is_none() || others.is_empty())
+        {
+            lines.push(self.nobody(subscription.is_some()));
+        }
+        lines.extend(
+            others
+                .into_iter()
+                .map(|obstacle| words::obstacle(self.problem, obstacle, subscription)),
+        );
+        if !barred.is_empty() {
+            lines.push(words::barred(self.problem, &barred, subscription));
+        }
+        lines
+    }
+
+    fn nobody(&self, is_subscription: bool) -> String {
+        if is_subscription {
+            return "it lists no bundle".to_owned();
+        }
+        let mut catalogs = self.problem.market.by_preference(None);
+        catalogs.retain(|&at| self.problem.market.problem(at).is_none());
+        let catalogs: Vec<String> = catalogs
+            .into_iter()
+            .map(|at| self.problem.market.catalog(at).key.to_string())
+            .collect();
+        if catalogs.is_empty() {
+            return "nothing that is installed offers it, and there is no catalog to look in"
+                .to_owned();
+        }
+        let catalog = if catalogs.len() > 1 {
+            "catalogs"
+        } else {
+            "catalog"
+        };
+        format!(
+            "nothing that is installed and nothing in {catalog} {} offers it",
+            words::list(&catalogs)
+        )
+    }
+
+    /// The story in one line.
+    pub(super) fn summary(&self, aside: &[usize]) -> String {
+        let Some(&first) = aside.first() else {
+            return String::new();
+        };
+        self.short_of(self.problem.roots[first])
+    }
+
+    /// Why a need cannot be met, in one line.
+    pub(super) fn short_of(&self, need: NeedId) -> String {
+        self.short(need, SUMMARY_DEPTH)
+    }
+
+    fn short(&self, need: NeedId, depth: usize) -> String {
+        let groups = self.failing(need);
+        let Some((candidates, failing)) = groups.first() else {
+            return self.obstacles(need).join("; ");
+        };
+        let who = words::choices(self.problem, candidates);
+        let others = match groups.len() {
+            1 => "",
+            _ => ", and no other candidate works either",
+        };
+        let many = candidates.len() > 1;
+        if let Some(&need) = failing.needs.first() {
+            let needs = if many { "need" } else { "needs" };
+            let what = words::what(self.problem, &self.problem.needs[need].what);
+            let joint = if self.problem.needs[need].candidates.is_empty() {
+                "and"
+            } else {
+                "but"
+            };
+            return match depth {
+                0 => format!("{who} {needs} {what}, which cannot be had{others}"),
+                _ => format!(
+                    "{who} {needs} {what}, {joint} {}{others}",
+                    self.short(need, depth - 1)
+                ),
+            };
+        }
+        if let Some(&slot) = failing.slots.first() {
+            let clashes = if many { "clash" } else { "clashes" };
+            let holders = self.holders(slot, candidates);
+            let rule = words::slot(&self.problem.slots[slot]);
+            return format!(
+                "{who} {clashes} with {}: {rule}{others}",
+                words::list(&holders)
+            );
+        }
+        format!("{who} cannot be had{others}")
+    }
+}
