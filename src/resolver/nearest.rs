@@ -255,7 +255,10 @@ fn words_for(
     let name = |at: &usize| &problem.subscription(*at).name;
     match edit {
         Edit::Package(at, package) => {
-            format!("name package {package} in Subscription {}", name(at))
+            format!(
+                "change the package of Subscription {} to {package}",
+                name(at)
+            )
         }
         Edit::Channel(at, channel) => {
             format!("let Subscription {} follow channel {channel}", name(at))

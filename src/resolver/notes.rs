@@ -107,10 +107,8 @@ fn of_subscription(
         .iter()
         .filter(|obstacle| matches!(obstacle, Obstacle::Barred { .. }))
         .collect();
-    if !barred.is_empty() {
-        let why = words::barred(problem, &barred, Some(subscription));
-        notes.push(format!("{} stays as it is: {why}", csv.name));
-    }
+    let reasons = words::barred(problem, &barred, Some(subscription)).into_iter();
+    notes.extend(reasons.map(|why| format!("{} stays as it is: {why}", csv.name)));
     if need.candidates.len() == 1
         && need.obstacles.is_empty()
         && !words::is_listed(problem, subscription, &csv.name)

@@ -4,7 +4,7 @@
 //! who could meet it, and for each of these what they need or what they clash with, as far as the
 //! proof speaks of it. Candidates that fail for the same reasons are told in one line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::candidates::Obstacle;
 use super::problem::{ChoiceId, NeedId, Problem, SlotId, What};
@@ -21,21 +21,29 @@ const LONGEST_STORY: usize = 60;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Failing {
     needs: Vec<NeedId>,
-    slots: Vec<SlotId>,
+    /// Others that want something only one can have.
+    rivals: BTreeSet<ChoiceId>,
 }
 
 pub(super) struct Story<'p, 'r> {
     problem: &'p Problem<'r>,
     proof: &'p Proof,
+    /// Who takes a slot in the proof.
+    takers: HashMap<SlotId, Vec<ChoiceId>>,
     told: BTreeSet<NeedId>,
     pub(super) lines: Vec<String>,
 }
 
 impl<'p, 'r> Story<'p, 'r> {
     pub(super) fn new(problem: &'p Problem<'r>, proof: &'p Proof) -> Self {
+        let mut takers: HashMap<SlotId, Vec<ChoiceId>> = HashMap::new();
+        for &(choice, slot) in &proof.slots {
+            takers.entry(slot).or_default().push(choice);
+        }
         Self {
             problem,
             proof,
+            takers,
             told: BTreeSet::new(),
             lines: Vec::new(),
         }
@@ -86,17 +94,13 @@ impl<'p, 'r> Story<'p, 'r> {
 
     /// Tells why nothing meets a need.
     fn why_not(&mut self, need: NeedId, depth: usize) {
-        if !self.told.insert(need) {
+        if self.lines.len() > LONGEST_STORY || !self.told.insert(need) {
             return;
         }
         for (candidates, failing) in self.failing(need) {
             let who = words::choices(self.problem, &candidates);
             let many = candidates.len() > 1;
-            let (needs, clashes) = if many {
-                ("need", "clash")
-            } else {
-                ("needs", "clashes")
-            };
+            let needs = if many { "need" } else { "needs" };
             for &other in &failing.needs {
                 let what = words::what(self.problem, &self.problem.needs[other].what);
                 let already = self.told.contains(&other);
@@ -104,15 +108,8 @@ impl<'p, 'r> Story<'p, 'r> {
                 self.say(depth, &format!("- {who} {needs} {what}{end}"));
                 self.why_not(other, depth + 2);
             }
-            for &slot in &failing.slots {
-                let rule = words::slot(&self.problem.slots[slot]);
-                let holders = self.holders(slot, &candidates);
-                if !holders.is_empty() {
-                    self.say(
-                        depth,
-                        &format!("- {who} {clashes} with {}: {rule}.", words::list(&holders)),
-                    );
-                }
+            if let Some(clash) = self.clash(&candidates, &failing) {
+                self.say(depth, &format!("- {clash}."));
             }
         }
         for line in self.obstacles(need) {
@@ -132,12 +129,7 @@ impl<'p, 'r> Story<'p, 'r> {
                     .copied()
                     .filter(|&need| self.proof.needs.contains(&(candidate, need)))
                     .collect(),
-                slots: choice
-                    .slots
-                    .iter()
-                    .copied()
-                    .filter(|&slot| self.proof.slots.contains(&(candidate, slot)))
-                    .collect(),
+                rivals: self.rivals(candidate, &self.problem.needs[need].candidates),
             };
             match groups.iter_mut().find(|(_, known)| *known == failing) {
                 Some((candidates, _)) => candidates.push(candidate),
@@ -147,17 +139,44 @@ impl<'p, 'r> Story<'p, 'r> {
         groups
     }
 
-    /// Who else wants a slot, and why.
-    fn holders(&self, slot: SlotId, but: &[ChoiceId]) -> Vec<String> {
+    /// Who in the proof wants a slot of this candidate; other candidates for the same are no
+    /// rivals.
+    fn rivals(&self, candidate: ChoiceId, beside: &[ChoiceId]) -> BTreeSet<ChoiceId> {
+        let slots = self.problem.choices[candidate].slots.iter();
+        let taken = slots.filter(|slot| self.proof.slots.contains(&(candidate, **slot)));
+        taken
+            .filter_map(|slot| self.takers.get(slot))
+            .flatten()
+            .copied()
+            .filter(|rival| !beside.contains(rival))
+            .collect()
+    }
+
+    /// Who candidates clash with, and what it is about: of several things the plainest, a package
+    /// before an API.
+    fn clash(&self, candidates: &[ChoiceId], failing: &Failing) -> Option<String> {
+        let (one, rival) = (*candidates.first()?, *failing.rivals.first()?);
+        let slots = self.problem.choices[one].slots.iter();
+        let shared = slots.filter(|slot| self.problem.choices[rival].slots.contains(slot));
+        let about = shared.map(|slot| &self.problem.slots[*slot]).min()?;
+        let clashes = if candidates.len() > 1 {
+            "clash"
+        } else {
+            "clashes"
+        };
+        Some(format!(
+            "{} {clashes} with {}: {}",
+            words::choices(self.problem, candidates),
+            words::list(&self.holders(&failing.rivals)),
+            words::slot(about)
+        ))
+    }
+
+    /// Rivals, and why they are there.
+    fn holders(&self, rivals: &BTreeSet<ChoiceId>) -> Vec<String> {
         let mut holders: Vec<String> = Vec::new();
-        let others = self
-            .proof
-            .slots
+        let (facts, wanted): (Vec<ChoiceId>, Vec<ChoiceId>) = rivals
             .iter()
-            .filter(|(choice, taken)| *taken == slot && !but.contains(choice));
-        let others: Vec<ChoiceId> = others.map(|(choice, _)| *choice).collect();
-        let (facts, wanted): (Vec<ChoiceId>, Vec<ChoiceId>) = others
-            .into_iter()
             .partition(|choice| self.proof.facts.contains(choice));
         for fact in facts {
             holders.push(format!(
@@ -246,8 +265,11 @@ impl<'p, 'r> Story<'p, 'r> {
         let is_barred = |obstacle: &&Obstacle| matches!(obstacle, Obstacle::Barred { .. });
         let (barred, others): (Vec<_>, Vec<_>) = need.obstacles.iter().partition(is_barred);
         let mut lines: Vec<String> = Vec::new();
+        let is_unreadable =
+            |obstacle: &&Obstacle| matches!(obstacle, Obstacle::UnreadableCatalog { .. });
         if need.candidates.is_empty()
             && barred.is_empty()
+            && others.iter().all(is_unreadable)
             && (subscription.is_none() || others.is_empty())
         {
             lines.push(self.nobody(subscription.is_some()));
@@ -257,9 +279,7 @@ impl<'p, 'r> Story<'p, 'r> {
                 .into_iter()
                 .map(|obstacle| words::obstacle(self.problem, obstacle, subscription)),
         );
-        if !barred.is_empty() {
-            lines.push(words::barred(self.problem, &barred, subscription));
-        }
+        lines.extend(words::barred(self.problem, &barred, subscription));
         lines
     }
 
@@ -328,14 +348,8 @@ impl<'p, 'r> Story<'p, 'r> {
                 ),
             };
         }
-        if let Some(&slot) = failing.slots.first() {
-            let clashes = if many { "clash" } else { "clashes" };
-            let holders = self.holders(slot, candidates);
-            let rule = words::slot(&self.problem.slots[slot]);
-            return format!(
-                "{who} {clashes} with {}: {rule}{others}",
-                words::list(&holders)
-            );
+        if let Some(clash) = self.clash(candidates, failing) {
+            return format!("{clash}{others}");
         }
         format!("{who} cannot be had{others}")
     }

@@ -202,13 +202,13 @@ pub(super) fn obstacle(
                 .and_then(|subscription| Some((subscription, subscription.version.as_ref()?)));
             let wanted = wanted.map(|(subscription, range)| {
                 format!(
-                    "nothing in {} leads from what is installed to a version in {range}",
+                    "nothing in {} leads from what is installed to version {range}",
                     place(subscription)
                 )
             });
             wanted.unwrap_or_default()
         }
-        Obstacle::Barred { .. } => barred(problem, &[obstacle], subscription),
+        Obstacle::Barred { .. } => barred(problem, &[obstacle], subscription).join("; "),
     }
 }
 
@@ -217,7 +217,7 @@ pub(super) fn barred(
     problem: &Problem<'_>,
     obstacles: &[&Obstacle],
     subscription: Option<&Subscription>,
-) -> String {
+) -> Vec<String> {
     type Named<'a> = (Option<&'a Version>, &'a str);
     let mut by_reason: BTreeMap<(&Bar, &str), Vec<Named<'_>>> = BTreeMap::new();
     for obstacle in obstacles {
@@ -236,7 +236,7 @@ pub(super) fn barred(
             }
         }
     }
-    let sentences: Vec<String> = by_reason
+    by_reason
         .into_iter()
         .map(|((why, package), bundles)| {
             let of: Vec<String> = bundles
@@ -249,8 +249,7 @@ pub(super) fn barred(
             let who = format!("{package} {}", versions(&of));
             because(problem, why, &who, many, subscription)
         })
-        .collect();
-    sentences.join("; ")
+        .collect()
 }
 
 fn because(
@@ -260,10 +259,10 @@ fn because(
     many: bool,
     subscription: Option<&Subscription>,
 ) -> String {
-    let (is, needs) = if many {
-        ("are", "need")
+    let (is, has, needs) = if many {
+        ("are", "have", "need")
     } else {
-        ("is", "needs")
+        ("is", "has", "needs")
     };
     match why {
         Bar::NeedsKubernetes(version) => {
@@ -287,7 +286,7 @@ fn because(
             format!("{who} would do, but {is} skipped by a newer bundle of the channel")
         }
         Bar::NotSubscribed => format!(
-            "{who} would do, but has no Subscription, and the policy `dependencies: Require` installs nothing by itself"
+            "{who} would do, but {has} no Subscription, and the policy `dependencies: Require` installs nothing by itself"
         ),
     }
 }
