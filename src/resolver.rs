@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Everything here is a function of the [`Request`]: no clock, no cluster, no chance. The order of
-//! preference is OLM's where OLM has one; `docs/adr/0007-resolver.md` tells how the search finds the
+//! preference is OLM's where OLM has one; `docs/adr/0007-search-and-proof.md` tells how the search finds the
 //! first solution in that order, and why pubgrub explains and does not choose.
 
 mod candidates;
