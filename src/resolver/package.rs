@@ -1,5 +1,6 @@
 //! A package as the resolver sees it: versions, ranges and needs are read, channels have an order.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use serde_json::json;
@@ -26,6 +27,7 @@ pub struct Package {
     pub channels: Vec<Channel>,
     /// Its bundles.
     pub bundles: Vec<Bundle>,
+    by_name: HashMap<String, usize>,
 }
 
 impl Package {
@@ -45,14 +47,19 @@ impl Package {
             default_channel,
             deprecation: None,
             channels,
+            by_name: bundles
+                .iter()
+                .enumerate()
+                .map(|(at, bundle)| (bundle.name.clone(), at))
+                .collect(),
             bundles,
         }
     }
 
     /// A bundle and its position, by its name.
     pub fn bundle(&self, name: &str) -> Option<(usize, &Bundle)> {
-        let mut bundles = self.bundles.iter().enumerate();
-        bundles.find(|(_, bundle)| bundle.name == name)
+        let at = *self.by_name.get(name)?;
+        Some((at, self.bundles.get(at)?))
     }
 }
 

@@ -4,7 +4,7 @@
 //! [`Need`] has choices in order of preference, one of which must be taken. A [`SlotKey`] is
 //! something only one choice can have: a package, an API, the name of a CSV.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::candidates::{Found, Obstacle};
@@ -81,6 +81,8 @@ pub(super) struct Problem<'r> {
     /// What installed CSVs need and nobody could ever give them, and constraints of theirs that
     /// cannot be read.
     pub(super) lacking: Vec<(usize, String)>,
+    /// Packages whose needs are only checked.
+    only_checked: HashSet<&'r str>,
     ids: Ids,
 }
 
@@ -107,6 +109,7 @@ impl<'r> Problem<'r> {
             roots: Vec::new(),
             installed: BTreeMap::new(),
             lacking: Vec::new(),
+            only_checked: only_checked(request),
             ids: Ids::default(),
         };
         for at in problem.present.counting.clone() {
@@ -348,16 +351,9 @@ impl<'r> Problem<'r> {
         id
     }
 
-    /// Whether everyone who subscribed to the package of a choice wants its needs to be checked
-    /// and nothing to be installed.
     fn only_checks(&self, choice: ChoiceId) -> bool {
         let package = self.package(choice);
-        let subscriptions = self.request().subscriptions.iter();
-        let mut policies = subscriptions
-            .filter(|subscription| Some(subscription.package.as_str()) == package)
-            .map(|subscription| subscription.dependencies)
-            .peekable();
-        policies.peek().is_some() && policies.all(|policy| policy == Dependencies::Require)
+        package.is_some_and(|package| self.only_checked.contains(package))
     }
 
     /// The Subscriptions whose needs, choices and slots hang together, each group by the names of
@@ -365,6 +361,21 @@ impl<'r> Problem<'r> {
     pub(super) fn groups(&self, roots: &[usize], facts: &BTreeSet<usize>) -> Vec<Group> {
         super::group::split(self, roots, facts)
     }
+}
+
+/// The packages of which every Subscription wants the needs to be checked and nothing to be
+/// installed.
+fn only_checked<'r>(request: &'r Request<'r>) -> HashSet<&'r str> {
+    let policy = |wanted: Dependencies| {
+        let subscriptions = request.subscriptions.iter();
+        let matching = subscriptions.filter(move |it| it.dependencies == wanted);
+        matching.map(|subscription| subscription.package.as_str())
+    };
+    let mut packages: HashSet<&str> = policy(Dependencies::Require).collect();
+    for package in policy(Dependencies::Install) {
+        packages.remove(package);
+    }
+    packages
 }
 
 /// Subscriptions and facts that have to be looked at together.

@@ -261,15 +261,14 @@ fn package(input: &PackageInput) -> Package {
         made.deprecation.clone_from(&bundle.deprecation);
         made
     });
-    Package {
-        deprecation: input.deprecation.clone(),
-        ..Package::new(
-            input.name.clone(),
-            input.default_channel.clone(),
-            channels.collect(),
-            bundles.collect(),
-        )
-    }
+    let mut package = Package::new(
+        input.name.clone(),
+        input.default_channel.clone(),
+        channels.collect(),
+        bundles.collect(),
+    );
+    package.deprecation.clone_from(&input.deprecation);
+    package
 }
 
 fn properties(
