@@ -117,7 +117,14 @@ impl Aisle<'_, '_> {
     pub(super) fn upgrades(&mut self, subscription: &Subscription, current: &Installed) {
         let listed = self.in_order();
         let version = current.version.as_ref();
-        let successors: Vec<(usize, usize)> = listed
+        // What is behind the installed bundle in the same chain is older, whatever its skipRange
+        // says: it would be upgraded again at once, and so on for ever.
+        let name = |entry: usize| &self.channel().entries()[entry].name;
+        let installed = listed
+            .iter()
+            .position(|&(entry, _)| *name(entry) == current.name);
+        let newer = &listed[..installed.unwrap_or(listed.len())];
+        let successors: Vec<(usize, usize)> = newer
             .iter()
             .copied()
             .filter(|&(entry, _)| self.channel().upgrades(entry, &current.name, version))
