@@ -24,6 +24,7 @@ mod held_back;
 mod market;
 mod nearest;
 mod notes;
+mod numbers;
 mod package;
 mod predicate;
 mod present;

@@ -51,7 +51,7 @@ pub(super) fn explain(
 }
 
 fn too_hard(requests: Vec<String>) -> Explanation {
-    let summary = "no solution was found in reasonable time; fewer candidates would help: name a channel or a version".to_owned();
+    let summary = "no solution was found, and there are too many candidates to say why; name a channel or a version to have fewer".to_owned();
     Explanation {
         requests,
         text: summary.clone(),

@@ -1,9 +1,9 @@
 //! Why an installed operator is not upgraded although there is something newer.
 
 use super::problem::{ChoiceId, Group, Need, Problem, What};
-use super::proof::{Verdict, prove};
+use super::proof::{Verdict, refute};
 use super::resolve::task;
-use super::search::Selection;
+use super::search::{Answer, Selection, search};
 use super::solution::HeldBack;
 use super::story::Story;
 use super::words;
@@ -51,7 +51,11 @@ fn because(problem: &mut Problem<'_>, group: &Group, at: usize, upgrade: ChoiceI
             *need = only;
         }
     }
-    let because = match prove(problem, &task) {
+    let verdict = match search(problem, &task) {
+        Answer::Impossible => refute(problem, &task),
+        Answer::Solution(_) | Answer::TooHard => Verdict::TooHard,
+    };
+    let because = match verdict {
         Verdict::Impossible(proof) => Story::new(problem, &proof).short_of(only),
         Verdict::Possible(_) | Verdict::TooHard => format!(
             "{} does not go with what other Subscriptions get, which come first by name",

@@ -129,11 +129,12 @@ impl Channel {
     pub fn order(&self) -> Result<&[usize], &OrderError> {
         let order = self.order.get_or_init(|| {
             let names = order(&self.listed)?;
-            let position = |name: &str| {
-                let mut entries = self.listed.entries.iter();
-                entries.position(|entry| entry.name == name)
-            };
-            Ok(names.into_iter().filter_map(position).collect())
+            let mut positions = HashMap::new();
+            for (at, entry) in self.listed.entries.iter().enumerate() {
+                positions.entry(entry.name.as_str()).or_insert(at);
+            }
+            let positions = names.into_iter().filter_map(|name| positions.get(name));
+            Ok(positions.copied().collect())
         });
         order.as_deref()
     }

@@ -1,9 +1,12 @@
 //! The proof that there is no solution.
 //!
-//! `pubgrub` finds it. To it everything is a package: the start, every need, whose versions are its
-//! candidates in order of preference, every choice, which has one version, and every slot, whose
-//! versions are the choices that could take it. A choice depends on its needs, and on its slots in
-//! the version that is itself, so that two of them cannot have the same slot.
+//! `pubgrub` finds it. To it everything is a package: the start, every fact, every need, whose
+//! versions are its candidates in order of preference, and every slot, whose versions are the choices
+//! that could take it. A candidate depends on its own needs, and on its slots in the version that is
+//! itself, so that two choices cannot have the same slot.
+//!
+//! Candidates that need the same are one statement to pubgrub: a thousand versions that all lack one
+//! API make a short proof.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -13,21 +16,24 @@ use std::sync::Arc;
 
 use pubgrub::{
     Dependencies, DependencyProvider, DerivationTree, External, PackageResolutionStatistics,
-    PubGrubError, Ranges,
+    PubGrubError, VersionSet,
 };
 
+use super::numbers::Numbers;
 use super::problem::{ChoiceId, NeedId, Problem, SlotId};
 use super::search::Task;
 
 /// How many decisions pubgrub may take.
-const PATIENCE: usize = 200_000;
+const PATIENCE: usize = 100_000;
+/// How many candidates of a need are worth a proof.
+const TELLING: usize = 200;
 
 /// A package, to pubgrub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Item {
     Start,
+    Fact(ChoiceId),
     Need(NeedId),
-    Choice(ChoiceId),
     Slot(SlotId),
 }
 
@@ -38,7 +44,7 @@ impl fmt::Display for Item {
 }
 
 /// The versions of an [`Item`].
-pub(super) type Set = Ranges<u32>;
+pub(super) type Set = Numbers;
 /// How a contradiction follows from facts.
 pub(super) type Tree = DerivationTree<Item, Set, String>;
 
@@ -66,24 +72,53 @@ pub(super) enum Verdict {
     TooHard,
 }
 
-/// Asks pubgrub.
+/// Asks pubgrub for a solution, or for the proof that there is none.
 pub(super) fn prove(problem: &Problem<'_>, task: &Task) -> Verdict {
-    let provider = Provider::new(problem, task);
+    ask(problem, task, usize::MAX)
+}
+
+/// Asks pubgrub why there is no solution, of which there is none for certain. Then there is none
+/// with fewer candidates either, and a proof about the best few of each need is as good as one about
+/// thousands, for which nobody has the time.
+pub(super) fn refute(problem: &Problem<'_>, task: &Task) -> Verdict {
+    ask(problem, task, TELLING)
+}
+
+fn ask(problem: &Problem<'_>, task: &Task, looked_at: usize) -> Verdict {
+    let provider = Provider::new(problem, task, looked_at);
     match pubgrub::resolve(&provider, Item::Start, 0_u32) {
         Ok(selected) => {
-            let choices = selected.into_iter().filter_map(|(item, _)| match item {
-                Item::Choice(choice) => Some(choice),
-                _ => None,
-            });
+            let choices = selected
+                .into_iter()
+                .filter_map(|(item, version)| match item {
+                    Item::Fact(choice) => Some(choice),
+                    Item::Need(need) => candidate(problem, need, version),
+                    Item::Start | Item::Slot(_) => None,
+                });
             Verdict::Possible(choices.collect())
         }
-        Err(PubGrubError::NoSolution(tree)) => Verdict::Impossible(Box::new(Proof::new(tree))),
+        Err(PubGrubError::NoSolution(tree)) => {
+            Verdict::Impossible(Box::new(Proof::new(problem, tree)))
+        }
         Err(_) => Verdict::TooHard,
     }
 }
 
+fn candidate(problem: &Problem<'_>, need: NeedId, version: u32) -> Option<ChoiceId> {
+    let candidates = &problem.needs[need].candidates;
+    candidates.get(version as usize).copied()
+}
+
+/// The candidates of a need that a set of its versions stands for.
+pub(super) fn candidates_in(problem: &Problem<'_>, need: NeedId, set: &Set) -> Vec<ChoiceId> {
+    let candidates = problem.needs[need].candidates.iter();
+    let numbered = candidates.zip(0_u32..);
+    let named = numbered.filter(|(_, version)| set.contains(version));
+    named.map(|(choice, _)| *choice).collect()
+}
+
 impl Proof {
-    fn new(tree: Tree) -> Self {
+    fn new(problem: &Problem<'_>, tree: Tree) -> Self {
         let mut proof = Self {
             tree,
             roots: BTreeSet::new(),
@@ -96,8 +131,13 @@ impl Proof {
         let mut open: Vec<&Tree> = vec![&proof.tree];
         while let Some(tree) = open.pop() {
             match tree {
-                DerivationTree::External(External::FromDependencyOf(from, _, to, _)) => {
-                    externals.push((*from, *to));
+                DerivationTree::External(External::FromDependencyOf(from, set, to, _)) => {
+                    let who = match from {
+                        Item::Need(need) => candidates_in(problem, *need, set),
+                        Item::Fact(fact) => vec![*fact],
+                        Item::Start | Item::Slot(_) => Vec::new(),
+                    };
+                    externals.push((*to, who));
                 }
                 DerivationTree::External(_) => {}
                 DerivationTree::Derived(derived) => {
@@ -109,16 +149,30 @@ impl Proof {
                 }
             }
         }
-        for both in externals {
-            let _is_new = match both {
-                (Item::Start, Item::Need(need)) => proof.roots.insert(need),
-                (Item::Start, Item::Choice(fact)) => proof.facts.insert(fact),
-                (Item::Choice(choice), Item::Need(need)) => proof.needs.insert((choice, need)),
-                (Item::Choice(choice), Item::Slot(slot)) => proof.slots.insert((choice, slot)),
-                _ => false,
-            };
+        for (to, who) in externals {
+            match to {
+                Item::Fact(fact) => proof.facts.extend([fact]),
+                Item::Need(need) if who.is_empty() => proof.roots.extend([need]),
+                Item::Need(need) => proof.needs.extend(who.into_iter().map(|it| (it, need))),
+                Item::Slot(slot) => proof.slots.extend(who.into_iter().map(|it| (it, slot))),
+                Item::Start => {}
+            }
         }
         proof
+    }
+}
+
+/// Trees are as deep as a need has candidates. Dropped by themselves, level by level, they would
+/// take as much stack.
+impl Drop for Proof {
+    fn drop(&mut self) {
+        let empty = DerivationTree::External(External::NotRoot(Item::Start, 0));
+        let mut open = vec![Arc::new(std::mem::replace(&mut self.tree, empty))];
+        while let Some(tree) = open.pop() {
+            if let Some(DerivationTree::Derived(derived)) = Arc::into_inner(tree) {
+                open.extend([derived.cause1, derived.cause2]);
+            }
+        }
     }
 }
 
@@ -132,10 +186,12 @@ struct Provider<'p, 'r> {
     /// not depend on how often something led to a conflict.
     order: RefCell<HashMap<Item, usize>>,
     decisions: Cell<usize>,
+    /// How many candidates of a need are looked at.
+    looked_at: usize,
 }
 
 impl<'p, 'r> Provider<'p, 'r> {
-    fn new(problem: &'p Problem<'r>, task: &'p Task) -> Self {
+    fn new(problem: &'p Problem<'r>, task: &'p Task, looked_at: usize) -> Self {
         let mut held = HashMap::new();
         for &fact in &task.facts {
             for &slot in &problem.choices[fact].slots {
@@ -149,6 +205,7 @@ impl<'p, 'r> Provider<'p, 'r> {
             facts: task.facts.iter().copied().collect(),
             order: RefCell::default(),
             decisions: Cell::new(0),
+            looked_at,
         }
     }
 
@@ -174,22 +231,28 @@ impl DependencyProvider for Provider<'_, '_> {
     type P = Item;
     type V = u32;
     type VS = Set;
-    type Priority = Reverse<usize>;
+    type Priority = Reverse<(bool, usize)>;
     type M = String;
     type Err = TooLong;
 
     fn prioritize(&self, item: &Item, _: &Set, _: &PackageResolutionStatistics) -> Self::Priority {
-        Reverse(self.order.borrow().get(item).copied().unwrap_or(usize::MAX))
+        let heard = self.order.borrow().get(item).copied();
+        // Who has a slot follows from what is chosen: before that, it could be anyone's.
+        let is_slot = matches!(item, Item::Slot(_));
+        Reverse((is_slot, heard.unwrap_or(usize::MAX)))
     }
 
     fn choose_version(&self, item: &Item, set: &Set) -> Result<Option<u32>, TooLong> {
         let versions = match item {
-            Item::Start | Item::Choice(_) => 1,
-            Item::Need(need) => number(self.problem.needs[*need].candidates.len()),
-            // Whoever asks for a slot asks for one version of it.
-            Item::Slot(_) => return Ok(set.as_singleton().copied()),
+            Item::Start | Item::Fact(_) => 1,
+            Item::Need(need) => {
+                let candidates = self.problem.needs[*need].candidates.len();
+                number(candidates.min(self.looked_at))
+            }
+            // Two candidates that take the same slot leave it to both until one is chosen.
+            Item::Slot(_) => number(self.problem.choices.len()),
         };
-        Ok((0..versions).find(|version| set.contains(version)))
+        Ok(set.first().filter(|version| *version < versions))
     }
 
     fn get_dependencies(
@@ -197,47 +260,38 @@ impl DependencyProvider for Provider<'_, '_> {
         item: &Item,
         version: &u32,
     ) -> Result<Dependencies<Item, Set, String>, TooLong> {
+        let Self { problem, task, .. } = self;
+        let all = |needs: Vec<NeedId>| {
+            needs
+                .into_iter()
+                .map(|need| (Item::Need(need), Set::full()))
+        };
+        let pin = |choice: ChoiceId| {
+            move |slot: SlotId| (Item::Slot(slot), Set::singleton(number(choice)))
+        };
         Ok(match item {
             Item::Start => {
-                let needs = self
-                    .task
-                    .needs
-                    .iter()
-                    .map(|&need| (Item::Need(need), Set::full()));
-                let facts = self
-                    .task
-                    .facts
-                    .iter()
-                    .map(|&fact| (Item::Choice(fact), Set::full()));
-                self.depends(needs.chain(facts))
+                let facts = task.facts.iter();
+                let facts = facts.map(|&fact| (Item::Fact(fact), Set::full()));
+                self.depends(all(task.needs.clone()).chain(facts))
             }
-            Item::Need(need) => {
-                let candidates = &self.problem.needs[*need].candidates;
-                let choice = candidates.get(*version as usize);
-                self.depends(choice.map(|&choice| (Item::Choice(choice), Set::full())))
+            Item::Fact(fact) => {
+                let slots = problem.choices[*fact].slots.iter().copied();
+                let held = slots.filter(|slot| self.held.get(slot) == Some(fact));
+                self.depends(
+                    held.map(pin(*fact))
+                        .chain(all(task.needs_of_fact(problem, *fact))),
+                )
             }
-            Item::Choice(choice) => {
-                let Self {
-                    problem,
-                    task,
-                    held,
-                    facts,
-                    ..
-                } = self;
-                let is_fact = facts.contains(choice);
-                let needs = if is_fact {
-                    task.needs_of_fact(problem, *choice)
-                } else {
-                    problem.choices[*choice].needs.clone()
-                };
-                let slots = problem.choices[*choice].slots.iter().copied();
-                let slots = slots.filter(|slot| !is_fact || held.get(slot) == Some(choice));
-                let needs = needs
-                    .into_iter()
-                    .map(|need| (Item::Need(need), Set::full()));
-                let slots = slots.map(|slot| (Item::Slot(slot), Set::singleton(number(*choice))));
-                self.depends(slots.chain(needs))
-            }
+            Item::Need(need) => match candidate(problem, *need, *version) {
+                Some(choice) if !self.facts.contains(&choice) => {
+                    let slots = problem.choices[choice].slots.iter().copied();
+                    let needs = all(problem.choices[choice].needs.clone());
+                    self.depends(slots.map(pin(choice)).chain(needs))
+                }
+                // A fact is there whoever needs it.
+                _ => self.depends([]),
+            },
             Item::Slot(_) => self.depends([]),
         })
     }

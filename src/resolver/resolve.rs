@@ -7,7 +7,7 @@ use super::explain;
 use super::held_back::held_back;
 use super::market::Cache;
 use super::problem::{ChoiceId, Group, Problem};
-use super::proof::{Proof, Verdict, prove};
+use super::proof::{Proof, Verdict, prove, refute};
 use super::request::Request;
 use super::search::{Answer, Selection, Task, search};
 use super::solution::{Component, Resolution, Solution};
@@ -95,25 +95,27 @@ pub(super) fn task(problem: &Problem<'_>, subscriptions: &[usize], facts: &[usiz
 fn settle(problem: &Problem<'_>, group: &Group) -> Settled {
     let mut task = task(problem, &group.subscriptions, &group.facts);
     loop {
-        let proof = match search(problem, &task) {
+        let verdict = match search(problem, &task) {
             Answer::Solution(selection) => {
                 return Settled::Solved(selection, task.ignored.into_iter().collect());
             }
-            Answer::Impossible | Answer::TooHard => match prove(problem, &task) {
-                Verdict::Possible(choices) => {
-                    let selection = Selection::of(problem, &task, choices);
-                    return Settled::Solved(selection, task.ignored.into_iter().collect());
-                }
-                Verdict::Impossible(proof) => proof,
-                Verdict::TooHard => {
-                    let everyone = group.subscriptions.clone();
-                    return Settled::Stuck(Stuck {
-                        core: everyone.clone(),
-                        aside: everyone,
-                        proof: None,
-                    });
-                }
-            },
+            Answer::Impossible => refute(problem, &task),
+            Answer::TooHard => prove(problem, &task),
+        };
+        let proof = match verdict {
+            Verdict::Possible(choices) => {
+                let selection = Selection::of(problem, &task, choices);
+                return Settled::Solved(selection, task.ignored.into_iter().collect());
+            }
+            Verdict::Impossible(proof) => proof,
+            Verdict::TooHard => {
+                let everyone = group.subscriptions.clone();
+                return Settled::Stuck(Stuck {
+                    core: everyone.clone(),
+                    aside: everyone,
+                    proof: None,
+                });
+            }
         };
         let core = core(problem, group, &task, &proof);
         if core.is_empty() {
@@ -135,25 +137,29 @@ fn settle(problem: &Problem<'_>, group: &Group) -> Settled {
     }
 }
 
-/// The Subscriptions of a proof without which there still would be none are taken out, one by one.
+/// The Subscriptions of a proof, without those without which there still would be no solution. They
+/// are taken out one by one.
 fn core(problem: &Problem<'_>, group: &Group, whole: &Task, proof: &Proof) -> Vec<usize> {
+    let is_impossible = |subscriptions: &[usize]| {
+        let task = Task {
+            needs: task(problem, subscriptions, &[]).needs,
+            ..whole.clone()
+        };
+        search(problem, &task) == Answer::Impossible
+    };
     let involved = |at: &usize| proof.roots.contains(&problem.roots[*at]);
-    let mut core: Vec<usize> = group
-        .subscriptions
-        .iter()
-        .copied()
-        .filter(involved)
-        .collect();
+    let subscriptions = group.subscriptions.iter().copied();
+    let mut core: Vec<usize> = subscriptions.filter(involved).collect();
+    // A proof about the best candidates does not always hold for all of them.
+    if !is_impossible(&core) {
+        core.clone_from(&group.subscriptions);
+    }
     let mut next = core.len();
     while next > 0 {
         next -= 1;
         let mut fewer = core.clone();
         fewer.remove(next);
-        let task = Task {
-            needs: task(problem, &fewer, &[]).needs,
-            ..whole.clone()
-        };
-        if search(problem, &task) == Answer::Impossible {
+        if is_impossible(&fewer) {
             core = fewer;
         }
     }
@@ -177,7 +183,7 @@ fn stuck(
         needs: task(problem, &core, &[]).needs,
         ..whole.clone()
     };
-    let proof = match prove(problem, &smaller) {
+    let proof = match refute(problem, &smaller) {
         Verdict::Impossible(smaller) => smaller,
         Verdict::Possible(_) | Verdict::TooHard => proof,
     };

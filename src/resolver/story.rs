@@ -18,7 +18,7 @@ const SUMMARY_DEPTH: usize = 3;
 const LONGEST_STORY: usize = 60;
 
 /// Why one candidate cannot be had, as far as the proof speaks of it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 struct Failing {
     needs: Vec<NeedId>,
     /// Others that want something only one can have.
@@ -120,6 +120,7 @@ impl<'p, 'r> Story<'p, 'r> {
     /// The candidates of a need, those that fail alike together.
     fn failing(&self, need: NeedId) -> Vec<(Vec<ChoiceId>, Failing)> {
         let mut groups: Vec<(Vec<ChoiceId>, Failing)> = Vec::new();
+        let mut known: HashMap<Failing, usize> = HashMap::new();
         for &candidate in &self.problem.needs[need].candidates {
             let choice = &self.problem.choices[candidate];
             let failing = Failing {
@@ -131,7 +132,9 @@ impl<'p, 'r> Story<'p, 'r> {
                     .collect(),
                 rivals: self.rivals(candidate, &self.problem.needs[need].candidates),
             };
-            match groups.iter_mut().find(|(_, known)| *known == failing) {
+            let next = groups.len();
+            let at = *known.entry(failing.clone()).or_insert(next);
+            match groups.get_mut(at) {
                 Some((candidates, _)) => candidates.push(candidate),
                 None => groups.push((vec![candidate], failing)),
             }

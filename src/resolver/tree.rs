@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pubgrub::{DerivationTree, External, Term};
+use pubgrub::{DerivationTree, External, Term, VersionSet as _};
 
 use super::explanation::Reason;
 use super::problem::Problem;
-use super::proof::{Item, Set, Tree};
+use super::proof::{Item, Set, Tree, candidates_in};
 use super::words;
 
 /// Deeper reasons are cut off: a reader is lost long before, and JSON parsers have limits.
@@ -35,18 +35,6 @@ impl Teller<'_, '_> {
                 because: Vec::new(),
             },
             DerivationTree::Derived(derived) => {
-                // That a choice has no other versions is true and tells nothing.
-                let tells = |cause: &Tree| {
-                    !matches!(
-                        cause,
-                        DerivationTree::External(External::NoVersions(Item::Choice(_), _))
-                    )
-                };
-                match (tells(&derived.cause1), tells(&derived.cause2)) {
-                    (true, false) => return self.tell(&derived.cause1, depth),
-                    (false, true) => return self.tell(&derived.cause2, depth),
-                    _ => {}
-                }
                 let mut terms: Vec<(Item, &Term<Set>)> = derived
                     .terms
                     .iter()
@@ -70,33 +58,21 @@ impl Teller<'_, '_> {
         match external {
             External::NotRoot(..) => "the Subscriptions are to be met".to_owned(),
             External::NoVersions(item, set) => match item {
-                Item::Need(need) if *set == Set::full() => {
-                    format!(
-                        "nothing offers {}",
-                        words::what(self.problem, &self.problem.needs[*need].what)
-                    )
-                }
+                Item::Need(need) if *set == Set::full() => format!(
+                    "nothing offers {}",
+                    words::what(self.problem, &self.problem.needs[*need].what)
+                ),
                 _ => format!("there is no other candidate for {}", self.item(*item)),
             },
             External::FromDependencyOf(from, set, to, _) => match (from, to) {
                 (Item::Start, Item::Need(_)) => format!("{} is asked for", self.item(*to)),
                 (Item::Start, _) => format!("{} is installed", self.item(*to)),
-                (Item::Need(need), _) => {
-                    let first = self.problem.needs[*need].candidates.iter().enumerate();
-                    let at = first
-                        .filter(|(at, _)| u32::try_from(*at).is_ok_and(|at| set.contains(&at)));
-                    let one = at
-                        .map(|(_, choice)| words::choice(self.problem, *choice))
-                        .next()
-                        .unwrap_or_default();
-                    format!("{one} is a candidate for {}", self.item(*from))
-                }
                 (_, Item::Slot(slot)) => format!(
                     "{} takes its place: {}",
-                    self.item(*from),
+                    self.who(*from, set),
                     words::slot(&self.problem.slots[*slot])
                 ),
-                _ => format!("{} needs {}", self.item(*from), self.item(*to)),
+                _ => format!("{} needs {}", self.who(*from, set), self.item(*to)),
             },
             External::Custom(_, _, words) => words.clone(),
         }
@@ -106,7 +82,7 @@ impl Teller<'_, '_> {
         match item {
             Item::Start => "the whole".to_owned(),
             Item::Need(need) => words::what(self.problem, &self.problem.needs[need].what),
-            Item::Choice(choice) => format!(
+            Item::Fact(choice) => format!(
                 "{} ({})",
                 words::choice(self.problem, choice),
                 words::origin(self.problem, choice)
@@ -138,24 +114,26 @@ impl Teller<'_, '_> {
         }
     }
 
+    /// A fact, or the candidates of a need that a set names.
+    fn who(&self, item: Item, set: &Set) -> String {
+        match item {
+            Item::Need(need) => {
+                words::choices(self.problem, &candidates_in(self.problem, need, set))
+            }
+            _ => self.item(item),
+        }
+    }
+
     /// An item, or those of its candidates that a set names.
     fn some_of(&self, item: Item, set: &Set) -> String {
         match item {
-            Item::Need(need) if *set != Set::full() => {
-                let candidates = self.problem.needs[need].candidates.iter().enumerate();
-                let named = candidates
-                    .filter(|(at, _)| u32::try_from(*at).is_ok_and(|at| set.contains(&at)));
-                let named: Vec<usize> = named.map(|(_, choice)| *choice).collect();
-                format!(
-                    "{} by {}",
-                    self.item(item),
-                    words::choices(self.problem, &named)
-                )
+            Item::Need(_) if *set != Set::full() => {
+                format!("{} by {}", self.item(item), self.who(item, set))
             }
             Item::Slot(slot) => {
                 let holder = set
-                    .as_singleton()
-                    .map(|choice| words::choice(self.problem, *choice as usize));
+                    .only()
+                    .map(|choice| words::choice(self.problem, choice as usize));
                 match holder {
                     Some(holder) => format!("{holder} in its place"),
                     None => words::slot(&self.problem.slots[slot]),

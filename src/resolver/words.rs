@@ -1,6 +1,6 @@
 //! The names of things as people know them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::candidates::{Bar, Obstacle};
 use super::package::Channel;
@@ -37,14 +37,17 @@ pub(super) fn choice(problem: &Problem<'_>, choice: ChoiceId) -> String {
 /// Several choices of one package in one go, or one after the other.
 pub(super) fn choices(problem: &Problem<'_>, choices: &[ChoiceId]) -> String {
     let mut packages: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut seen = HashSet::new();
     for &choice in choices {
         let package = problem.package(choice).unwrap_or_default();
         let version = match (package.is_empty(), problem.version(choice)) {
             (false, Some(version)) => version.to_string(),
             _ => problem.name(choice).to_owned(),
         };
+        if !seen.insert((package, version.clone())) {
+            continue;
+        }
         match packages.iter_mut().find(|(known, _)| *known == package) {
-            Some((_, versions)) if versions.contains(&version) => {}
             Some((_, versions)) => versions.push(version),
             None => packages.push((package, vec![version])),
         }

@@ -222,3 +222,45 @@ fn scenarios_say_what_they_show() {
     }
     assert!(names.len() >= 100, "{} cases of OLM", names.len());
 }
+
+/// A catalog can be of any size, and somebody may have made it so.
+#[test]
+fn ten_thousand_versions_that_cannot_be_had_end_in_words() {
+    let version = |at: usize| format!("1.{at}.0");
+    let name = |at: usize| format!("huge.v{}", version(at));
+    let versions = 10_000;
+    let bundles: Vec<serde_json::Value> = (0..versions)
+        .map(|at| serde_json::json!({"name": name(at), "version": version(at), "requires": [{"api": "g/v/Missing"}]}))
+        .collect();
+    let entries: Vec<serde_json::Value> = (0..versions)
+        .map(|at| serde_json::json!({"name": name(at), "replaces": if at == 0 { String::new() } else { name(at - 1) }}))
+        .collect();
+    let input: Input = serde_json::from_value(serde_json::json!({
+        "catalogs": [{"name": "hostile", "packages": [{
+            "name": "huge",
+            "defaultChannel": "stable",
+            "channels": [{"name": "stable", "entries": entries}],
+            "bundles": bundles,
+        }]}],
+        "subscriptions": [{"name": "huge"}],
+    }))
+    .unwrap();
+    let world = World::new(input);
+    // A worker's stack, not that of the main thread.
+    let resolution = std::thread::scope(|scope| {
+        let small = std::thread::Builder::new().stack_size(2 << 20);
+        let handle = small
+            .spawn_scoped(scope, || resolve(&world.request()))
+            .unwrap();
+        handle.join().unwrap()
+    });
+    let [Component::Unsolvable(explanation)] = &resolution.components[..] else {
+        panic!("{resolution:?}")
+    };
+    assert!(!explanation.summary.is_empty());
+    assert!(
+        explanation.text.lines().count() < 100,
+        "{}",
+        explanation.text
+    );
+}

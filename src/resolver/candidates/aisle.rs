@@ -1,5 +1,6 @@
 //! One channel, looked through for candidates.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Bar, Found, Obstacle};
@@ -67,10 +68,11 @@ impl Aisle<'_, '_> {
             return listed;
         }
         let package = self.package.clone();
+        let in_order: HashSet<(usize, usize)> = listed.iter().copied().collect();
         let entries = self.channel().entries().iter().enumerate();
         let mut skipped: Vec<(usize, usize)> = entries
             .filter_map(|(entry, listed)| Some((entry, package.bundle(&listed.name)?.0)))
-            .filter(|both| !listed.contains(both))
+            .filter(|both| !in_order.contains(both))
             .collect();
         skipped.sort_by(|a, b| {
             let version = |at: usize| {
@@ -189,7 +191,7 @@ impl Aisle<'_, '_> {
     /// What meets the need of a bundle.
     pub(super) fn matching(&mut self, requirement: &Requirement, is_allowed: bool) {
         let package = self.package.clone();
-        let in_order = self.in_order();
+        let in_order: HashSet<(usize, usize)> = self.in_order().into_iter().collect();
         for (entry, at) in self.with_skipped() {
             let bundle = &package.bundles[at];
             if !requirement.matches(&bundle.features) {
@@ -244,6 +246,9 @@ impl Aisle<'_, '_> {
     }
 }
 
+/// How many edges are looked at on the way to a wanted version: an honest channel has a few hundred.
+const EDGES: usize = 1_000_000;
+
 /// Whether upgrades lead from one entry of a channel to a wanted bundle.
 fn leads_on(
     channel: &Channel,
@@ -253,26 +258,27 @@ fn leads_on(
     wanted: &dyn Fn(usize) -> bool,
 ) -> bool {
     let mut open = vec![from];
-    let mut seen = vec![from];
+    let mut seen = HashSet::from([from]);
+    let mut edges = 0;
     while let Some(entry) = open.pop() {
-        let Some((_, bundle)) = channel
-            .entries()
-            .get(entry)
-            .and_then(|entry| package.bundle(&entry.name))
-        else {
+        let entry = channel.entries().get(entry);
+        let Some((_, bundle)) = entry.and_then(|entry| package.bundle(&entry.name)) else {
             continue;
         };
         for &(next, at) in listed {
-            if seen.contains(&next)
-                || !channel.upgrades(next, &bundle.name, bundle.version.as_ref())
-            {
+            edges += 1;
+            let version = bundle.version.as_ref();
+            if seen.contains(&next) || !channel.upgrades(next, &bundle.name, version) {
                 continue;
             }
             if wanted(at) {
                 return true;
             }
-            seen.push(next);
+            seen.insert(next);
             open.push(next);
+        }
+        if edges > EDGES {
+            return false;
         }
     }
     false
