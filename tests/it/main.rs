@@ -17,5 +17,6 @@ mod crds;
 mod csv;
 mod fbc;
 mod fbc_data;
+mod resolver_oracle;
 mod resolver_scenarios;
 mod tree_data;

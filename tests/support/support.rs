@@ -14,6 +14,8 @@ pub mod cluster;
 pub mod csv;
 pub mod data;
 mod dump;
+pub mod oracle;
 pub mod proxy;
+pub mod random;
 pub mod registry;
 pub mod scenario;
