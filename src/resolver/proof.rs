@@ -180,20 +180,23 @@ impl DependencyProvider for Provider<'_, '_> {
     type P = Item;
     type V = u32;
     type VS = Set;
-    type Priority = Reverse<usize>;
+    type Priority = Reverse<(bool, usize)>;
     type M = String;
     type Err = TooLong;
 
     fn prioritize(&self, item: &Item, _: &Set, _: &PackageResolutionStatistics) -> Self::Priority {
-        Reverse(self.order.borrow().get(item).copied().unwrap_or(usize::MAX))
+        let heard = self.order.borrow().get(item).copied();
+        // Who has a slot follows from what is chosen: before that, it could be anyone's.
+        let is_slot = matches!(item, Item::Slot(_));
+        Reverse((is_slot, heard.unwrap_or(usize::MAX)))
     }
 
     fn choose_version(&self, item: &Item, set: &Set) -> Result<Option<u32>, TooLong> {
         let versions = match item {
             Item::Start | Item::Choice(_) => 1,
             Item::Need(need) => number(self.problem.needs[*need].candidates.len()),
-            // Whoever asks for a slot asks for one version of it.
-            Item::Slot(_) => return Ok(set.as_singleton().copied()),
+            // Two choices of a need that take the same slot leave it to both until one is chosen.
+            Item::Slot(_) => number(self.problem.choices.len()),
         };
         Ok((0..versions).find(|version| set.contains(version)))
     }
