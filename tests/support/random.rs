@@ -72,25 +72,57 @@ impl Chance {
     }
 }
 
+/// How large a problem may be.
+struct Size {
+    catalogs: usize,
+    packages: usize,
+    channels: usize,
+    versions: usize,
+    subscriptions: usize,
+}
+
+/// What goes wrong mostly goes wrong in a few packages of a few versions, and many such problems
+/// can be tried in the time of a large one.
+const SMALL: Size = Size {
+    catalogs: 2,
+    packages: 3,
+    channels: 2,
+    versions: 3,
+    subscriptions: 3,
+};
+const LARGE: Size = Size {
+    catalogs: 3,
+    packages: PACKAGES.len(),
+    channels: CHANNELS.len(),
+    versions: 5,
+    subscriptions: 4,
+};
+const LARGE_EVERY: u64 = 16;
+
 /// The problem of a seed.
 pub fn input(seed: u64, taste: Taste) -> Input {
+    let size = if seed.is_multiple_of(LARGE_EVERY) {
+        LARGE
+    } else {
+        SMALL
+    };
     let mut chance = Chance::new(seed);
-    let packages = chance.between(1, PACKAGES.len());
+    let packages = chance.between(1, size.packages);
     let names = &PACKAGES[..packages];
-    let catalogs = if chance.happens(60) {
+    let catalogs = if chance.happens(75) {
         1
     } else {
-        chance.between(2, 3)
+        chance.between(2, size.catalogs)
     };
     let catalogs: Vec<CatalogInput> = (0..catalogs)
-        .map(|at| catalog(&mut chance, at, names, taste))
+        .map(|at| catalog(&mut chance, at, names, &size, taste))
         .collect();
     let mut input = Input {
         kube_version: (taste == Taste::Everything && chance.happens(50)).then(|| "1.30.0".into()),
         catalogs,
         ..Input::default()
     };
-    for at in 0..chance.between(1, 4) {
+    for at in 0..chance.between(1, size.subscriptions) {
         let subscription = subscription(&mut chance, at, names, &input);
         input.subscriptions.push(subscription);
     }
@@ -124,11 +156,17 @@ pub fn shuffled(input: &Input, seed: u64) -> Input {
     input
 }
 
-fn catalog(chance: &mut Chance, at: usize, names: &[&str], taste: Taste) -> CatalogInput {
+fn catalog(
+    chance: &mut Chance,
+    at: usize,
+    names: &[&str],
+    size: &Size,
+    taste: Taste,
+) -> CatalogInput {
     let mut packages = Vec::new();
-    for (number, name) in names.iter().enumerate() {
+    for number in 0..names.len() {
         if at == 0 || chance.happens(50) {
-            packages.push(package(chance, number, name, names, taste));
+            packages.push(package(chance, number, names, size, taste));
         }
     }
     CatalogInput {
@@ -143,15 +181,16 @@ fn catalog(chance: &mut Chance, at: usize, names: &[&str], taste: Taste) -> Cata
 fn package(
     chance: &mut Chance,
     number: usize,
-    name: &str,
     names: &[&str],
+    size: &Size,
     taste: Taste,
 ) -> PackageInput {
-    let versions = chance.between(1, 5);
+    let name = names[number];
+    let versions = chance.between(1, size.versions);
     let bundles: Vec<BundleInput> = (0..versions)
         .map(|minor| bundle(chance, number, name, minor, names, taste))
         .collect();
-    let count = chance.between(1, 3);
+    let count = chance.between(1, size.channels);
     let channels = CHANNELS[..count]
         .iter()
         .map(|channel| self::channel(chance, channel, &bundles))
@@ -293,11 +332,21 @@ fn subscription(
     if offered.is_empty() || chance.happens(2) {
         return subscription;
     }
-    let package = chance.one(&offered);
+    // Two Subscriptions to one package rarely go together.
+    let is_new = |package: &&PackageInput| {
+        let mut others = input.subscriptions.iter();
+        !others.any(|other| other.package.as_ref() == Some(&package.name))
+    };
+    let unasked: Vec<&PackageInput> = offered.iter().copied().filter(is_new).collect();
+    let package = if unasked.is_empty() || chance.happens(20) {
+        chance.one(&offered)
+    } else {
+        chance.one(&unasked)
+    };
     subscription.package = Some(package.name.clone());
-    match chance.below(20) {
-        0..8 => {}
-        8..19 => {
+    match chance.below(50) {
+        0..20 => {}
+        20..49 => {
             let channels: Vec<&ChannelInput> = package.channels.iter().collect();
             let channel = chance.one(&channels);
             subscription.channel.clone_from(&channel.name);
