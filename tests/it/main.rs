@@ -18,5 +18,7 @@ mod csv;
 mod fbc;
 mod fbc_data;
 mod resolver_oracle;
+mod resolver_parity;
 mod resolver_scenarios;
+mod resolver_sweep;
 mod tree_data;

@@ -12,7 +12,11 @@ use crate::support::oracle::{Item, Operator, Oracle, matches};
 use crate::support::random::{Taste, input, shuffled};
 use crate::support::scenario::{Input, SubscriptionInput, World};
 
-const CASES: u64 = if cfg!(debug_assertions) { 5_000 } else { 100_000 };
+const CASES: u64 = if cfg!(debug_assertions) {
+    5_000
+} else {
+    100_000
+};
 
 /// What cases were like. Cases that are all alike would show nothing.
 #[derive(Debug, Default)]

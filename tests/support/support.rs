@@ -17,5 +17,6 @@ mod dump;
 pub mod oracle;
 pub mod proxy;
 pub mod random;
+pub mod real;
 pub mod registry;
 pub mod scenario;
