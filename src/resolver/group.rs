@@ -27,7 +27,8 @@ pub(super) fn split(problem: &Problem<'_>, roots: &[usize], facts: &BTreeSet<usi
     let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
     for &subscription in roots {
         let root = problem.roots[subscription];
-        for &candidate in &problem.needs[root].candidates {
+        let has = has(problem, subscription);
+        for candidate in problem.needs[root].candidates.iter().copied().chain(has) {
             together.union(need_at(root), candidate);
         }
     }
@@ -69,6 +70,13 @@ pub(super) fn split(problem: &Problem<'_>, roots: &[usize], facts: &BTreeSet<usi
     groups
 }
 
+/// What a Subscription has. It stays if the Subscription is set aside, and then it is in the way of
+/// others even where the Subscription itself could not keep it.
+fn has(problem: &Problem<'_>, subscription: usize) -> Option<usize> {
+    let current = problem.present.current.get(subscription).copied()??;
+    problem.installed.get(&current).copied()
+}
+
 /// The choices that have anything to do with these Subscriptions and facts.
 fn reach(problem: &Problem<'_>, roots: &[usize], facts: &BTreeSet<usize>) -> BTreeSet<usize> {
     let mut open: Vec<usize> = facts
@@ -79,6 +87,7 @@ fn reach(problem: &Problem<'_>, roots: &[usize], facts: &BTreeSet<usize>) -> BTr
     for &subscription in roots {
         let root = problem.roots[subscription];
         open.extend(&problem.needs[root].candidates);
+        open.extend(has(problem, subscription));
     }
     let mut reached = BTreeSet::new();
     while let Some(choice) = open.pop() {

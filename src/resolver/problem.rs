@@ -112,12 +112,17 @@ impl<'r> Problem<'r> {
             only_checked: only_checked(request),
             ids: Ids::default(),
         };
-        for at in problem.present.counting.clone() {
+        // By name: the numbers decide in which order things are told.
+        let mut counting = problem.present.counting.clone();
+        counting.sort_by_key(|&at| &request.installed[at].name);
+        for at in counting {
             problem.add_installed(at);
         }
-        for (at, subscription) in request.subscriptions.iter().enumerate() {
-            let root = problem.add_subscription(at, subscription);
-            problem.roots.push(root);
+        let mut subscriptions: Vec<_> = request.subscriptions.iter().enumerate().collect();
+        subscriptions.sort_by_key(|(_, subscription)| &subscription.name);
+        problem.roots = vec![0; subscriptions.len()];
+        for (at, subscription) in subscriptions {
+            problem.roots[at] = problem.add_subscription(at, subscription);
         }
         // In the order they came in: the numbers of needs tell nothing, but they are the same
         // every time.

@@ -18,5 +18,8 @@ mod csv;
 mod fbc;
 mod fbc_data;
 mod resolver_explanations;
+mod resolver_oracle;
+mod resolver_parity;
 mod resolver_scenarios;
+mod resolver_sweep;
 mod tree_data;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// What is asked.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Input {
     pub namespace: Option<String>,
@@ -25,7 +25,7 @@ pub struct Input {
     pub subscriptions: Vec<SubscriptionInput>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct OperatorGroup {
     /// Ours is the same with and without; OLM's is not.
@@ -33,7 +33,7 @@ pub struct OperatorGroup {
     pub exclude_global: bool,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct CatalogInput {
     pub name: String,
@@ -45,7 +45,7 @@ pub struct CatalogInput {
     pub packages: Vec<PackageInput>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PackageInput {
     pub name: String,
@@ -55,7 +55,7 @@ pub struct PackageInput {
     pub bundles: Vec<BundleInput>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ChannelInput {
     pub name: String,
@@ -63,7 +63,7 @@ pub struct ChannelInput {
     pub entries: Vec<fbc::Entry>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct BundleInput {
     pub name: String,
@@ -77,7 +77,7 @@ pub struct BundleInput {
     pub deprecation: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Requires {
     Api { api: String },
@@ -86,7 +86,7 @@ pub enum Requires {
     Constraint { constraint: Value },
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PropertyInput {
     #[serde(rename = "type")]
@@ -94,7 +94,7 @@ pub struct PropertyInput {
     pub value: Value,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct InstalledInput {
     pub name: String,
@@ -108,7 +108,7 @@ pub struct InstalledInput {
     pub phase: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct SubscriptionInput {
     pub name: String,

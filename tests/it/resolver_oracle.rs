@@ -1,0 +1,259 @@
+//! The resolver against one that tries everything, on random problems.
+//!
+//! `SEED=7 cargo test --test it resolver_oracle` shows a single case, `CASES=…` tries that many.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use chandler::resolver::{Component, Install, Resolution, resolve};
+
+use crate::support::oracle::{Item, Operator, Oracle, matches};
+use crate::support::random::{Taste, input, shuffled};
+use crate::support::scenario::{Input, SubscriptionInput, World};
+
+const CASES: u64 = if cfg!(debug_assertions) {
+    5_000
+} else {
+    100_000
+};
+
+/// What cases were like. Cases that are all alike would show nothing.
+#[derive(Debug, Default)]
+struct Tally {
+    cases: usize,
+    solvable: usize,
+    /// Solvable, although not with the first candidates.
+    tried_again: usize,
+    unsolvable: usize,
+    /// What is installed contradicts itself, and there is no single right answer.
+    contradictory: usize,
+}
+
+#[test]
+fn the_answer_is_that_of_trying_everything() {
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .map(|text| text.parse::<u64>().unwrap())
+    };
+    if let Some(seed) = number("SEED") {
+        let input = input(seed, Taste::Everything);
+        let mut err = std::io::stderr();
+        writeln!(err, "{}", serde_json::to_string_pretty(&input).unwrap()).unwrap();
+        let resolution = resolve(&World::new(input).request());
+        writeln!(
+            err,
+            "{}",
+            serde_json::to_string_pretty(&resolution).unwrap()
+        )
+        .unwrap();
+        check(seed, &mut Tally::default()).unwrap();
+        return;
+    }
+    let cases = number("CASES").unwrap_or(CASES);
+    let next = AtomicU64::new(0);
+    let workers = std::thread::available_parallelism().map_or(2, usize::from);
+    let work = || {
+        let (mut tally, mut failed) = (Tally::default(), Vec::new());
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= cases || failed.len() > 5 {
+                return (tally, failed);
+            }
+            failed.extend(check(seed, &mut tally).err());
+        }
+    };
+    let mut whole = Tally::default();
+    let mut failed: Vec<String> = Vec::new();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            let (tally, some) = worker.join().unwrap();
+            failed.extend(some);
+            whole.cases += tally.cases;
+            whole.solvable += tally.solvable;
+            whole.tried_again += tally.tried_again;
+            whole.unsolvable += tally.unsolvable;
+            whole.contradictory += tally.contradictory;
+        }
+    });
+    writeln!(std::io::stderr(), "{whole:?}").unwrap();
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+    let enough = |some: usize, percent: usize| some * 100 >= whole.cases * percent;
+    let varied =
+        enough(whole.solvable, 40) && enough(whole.unsolvable, 20) && enough(whole.tried_again, 5);
+    assert!(varied, "the cases are too much alike: {whole:?}");
+}
+
+fn check(seed: u64, tally: &mut Tally) -> Result<(), String> {
+    let input = input(seed, Taste::Everything);
+    let resolution = resolve(&World::new(input.clone()).request());
+    let wrong = compare(&input, &resolution, tally)
+        .and_then(|()| is_repeatable(seed, &input, &resolution))
+        .err();
+    match wrong {
+        Some(wrong) => Err(format!("SEED={seed}: {wrong}")),
+        None => Ok(()),
+    }
+}
+
+fn is_repeatable(seed: u64, input: &Input, resolution: &Resolution) -> Result<(), String> {
+    // Explanations take most of the time, and they are many.
+    if seed % 7 != 0 {
+        return Ok(());
+    }
+    let bytes = |resolution: &Resolution| serde_json::to_string_pretty(resolution).unwrap();
+    let first = bytes(resolution);
+    for (how, other) in [
+        ("again", input.clone()),
+        ("shuffled", shuffled(input, seed)),
+    ] {
+        let other = bytes(&resolve(&World::new(other).request()));
+        let mut lines = first.lines().zip(other.lines());
+        if let Some((one, another)) = lines.find(|(one, another)| one != another) {
+            return Err(format!("{how}, it says {another:?} instead of {one:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn compare(input: &Input, resolution: &Resolution, tally: &mut Tally) -> Result<(), String> {
+    let oracle = Oracle::new(input);
+    let everyone: Vec<&SubscriptionInput> = input.subscriptions.iter().collect();
+    let (mut solved, mut aside) = (Vec::new(), Vec::new());
+    let mut installs = Vec::new();
+    for component in &resolution.components {
+        let names = component.subscriptions();
+        let named = everyone
+            .iter()
+            .copied()
+            .filter(|one| names.contains(&one.name));
+        match component {
+            Component::Solved(solution) => {
+                solved.extend(named);
+                installs.extend(solution.install.iter().map(|install| found(input, install)));
+            }
+            Component::Unsolvable(_) => aside.push(named.collect::<Vec<_>>()),
+        }
+    }
+    let all_aside = aside.concat();
+    if solved.len() + all_aside.len() != everyone.len() {
+        return Err("a Subscription has no outcome, or two".into());
+    }
+    installs.sort();
+    is_valid(&oracle, &installs)?;
+
+    tally.cases += 1;
+    if oracle.solve(&[], &all_aside).is_none() {
+        tally.contradictory += 1;
+        return Ok(());
+    }
+    let dead_ends = oracle.dead_ends.get();
+    let whole = oracle.solve(&everyone, &[]);
+    if whole.is_some() != aside.is_empty() {
+        return Err(format!(
+            "the oracle says {whole:?}, and these are set aside: {all_aside:?}"
+        ));
+    }
+    let right = oracle.solve(&solved, &all_aside).map(|items| new(&items));
+    if right.as_ref() != Some(&installs) {
+        return Err(format!("it is {installs:?} instead of {right:?}"));
+    }
+    if whole.is_some() {
+        tally.solvable += 1;
+        tally.tried_again += usize::from(oracle.dead_ends.get() > dead_ends);
+        return Ok(());
+    }
+    tally.unsolvable += 1;
+    let is_new = |one: &&SubscriptionInput| oracle.current(one).is_none();
+    if all_aside.iter().all(|one| is_new(one)) {
+        for these in &aside {
+            if oracle.solve(&[&solved[..], these].concat(), &[]).is_some() {
+                return Err(format!("{these:?} were set aside for nothing"));
+            }
+        }
+    }
+    if everyone.iter().all(|one| is_new(one)) {
+        for these in &aside {
+            if oracle.solve(these, &[]).is_some() {
+                return Err(format!("{these:?} go together"));
+            }
+            for without in 0..these.len() {
+                let mut fewer = these.clone();
+                fewer.remove(without);
+                if oracle.solve(&fewer, &[]).is_none() {
+                    return Err(format!(
+                        "{these:?} is not the least: {fewer:?} has no solution either"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn new(items: &[Item]) -> Vec<Item> {
+    let mut new = items.to_vec();
+    new.retain(|item| matches!(item, Item::Offered(..)));
+    new.sort();
+    new
+}
+
+/// What is to be installed, as the oracle names it.
+fn found(input: &Input, install: &Install) -> Item {
+    let catalog = input
+        .catalogs
+        .iter()
+        .position(|one| one.name == install.catalog)
+        .unwrap();
+    let packages = &input.catalogs[catalog].packages;
+    let package = packages
+        .iter()
+        .position(|one| one.name == install.package)
+        .unwrap();
+    let channels = packages[package].channels.iter();
+    let channel = channels
+        .clone()
+        .position(|one| one.name == install.channel)
+        .unwrap();
+    let mut bundles = packages[package].bundles.iter();
+    let bundle = bundles.position(|one| one.name == install.bundle).unwrap();
+    Item::Offered(catalog, package, channel, bundle)
+}
+
+/// Everything new has what it needs, and shares nothing that only one can have.
+fn is_valid(oracle: &Oracle<'_>, installs: &[Item]) -> Result<(), String> {
+    let taken: BTreeSet<String> = installs
+        .iter()
+        .flat_map(|&item| oracle.slots(item))
+        .collect();
+    let stays = |at: &usize| !taken.contains(&format!("csv {}", oracle.input.installed[*at].name));
+    let stay: Vec<Item> = oracle
+        .counting()
+        .into_iter()
+        .filter(stays)
+        .map(Item::Installed)
+        .collect();
+    let all: Vec<Item> = installs.iter().copied().chain(stay).collect();
+    let operators: Vec<Operator<'_>> = all.iter().map(|&item| oracle.operator(item)).collect();
+    for (at, &item) in installs.iter().enumerate() {
+        let operator = oracle.operator(item);
+        for need in operator.requires {
+            if !operators.iter().any(|other| matches(need, other)) {
+                return Err(format!("{} misses {need:?}", operator.name));
+            }
+        }
+        for (other_at, &other) in all.iter().enumerate() {
+            let shared: Vec<String> = oracle
+                .slots(item)
+                .intersection(&oracle.slots(other))
+                .cloned()
+                .collect();
+            if other_at != at && !shared.is_empty() {
+                return Err(format!("{item:?} and {other:?} share {shared:?}"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,460 @@
+//! A resolver that tries everything, one thing after the other: what the real one has to answer.
+//!
+//! It knows nothing of the resolver but the question, and only the parts of it that
+//! `random::input` uses. Nothing in it is clever, so that it can be read and believed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use chandler::version::{Range, Version};
+use serde_json::Value;
+
+use super::scenario::{
+    CatalogInput, ChannelInput, Input, PackageInput, Requires, SubscriptionInput,
+};
+
+/// Something that can be part of a solution: positions in the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Item {
+    Installed(usize),
+    /// Catalog, package, channel and bundle.
+    Offered(usize, usize, usize, usize),
+}
+
+#[derive(Clone, Copy)]
+enum Need<'a> {
+    Subscription(&'a SubscriptionInput),
+    /// With the catalog of who has the need.
+    Requirement(&'a Requires, Option<usize>),
+}
+
+/// What others can ask of an operator, and what it asks of them.
+pub struct Operator<'a> {
+    pub name: &'a str,
+    package: &'a str,
+    version: &'a str,
+    provides: &'a [String],
+    labels: &'a [String],
+    pub requires: &'a [Requires],
+}
+
+pub struct Oracle<'a> {
+    pub input: &'a Input,
+    known: RefCell<HashMap<(*const Requires, Option<usize>), Rc<[Item]>>>,
+    /// The upgrades of each Subscription that has something, and what they replace.
+    upgrades: Vec<(String, Vec<Item>)>,
+    /// How often nothing was left to be tried.
+    pub dead_ends: Cell<usize>,
+}
+
+impl<'a> Oracle<'a> {
+    pub fn new(input: &'a Input) -> Self {
+        let (known, dead_ends) = Default::default();
+        let mut oracle = Self {
+            input,
+            known,
+            upgrades: Vec::new(),
+            dead_ends,
+        };
+        for subscription in &input.subscriptions {
+            if let Some(current) = oracle.current(subscription) {
+                let mut items = oracle.of_subscription(subscription);
+                items.retain(|item| *item != Item::Installed(current));
+                oracle
+                    .upgrades
+                    .push((input.installed[current].name.clone(), items));
+            }
+        }
+        oracle
+    }
+
+    /// The first solution in the order of preference; Subscriptions that are set aside keep what
+    /// they have.
+    pub fn solve(
+        &self,
+        subscriptions: &[&'a SubscriptionInput],
+        set_aside: &[&'a SubscriptionInput],
+    ) -> Option<Vec<Item>> {
+        let mut by_name = subscriptions.to_vec();
+        by_name.sort_by_key(|subscription| &subscription.name);
+        let mut queue: Vec<Need<'a>> = by_name.into_iter().map(Need::Subscription).collect();
+        let facts = self.facts(set_aside);
+        for &fact in &facts {
+            queue.extend(self.needs(fact));
+        }
+        self.search(&queue, &facts)
+    }
+
+    fn search(&self, queue: &[Need<'a>], chosen: &[Item]) -> Option<Vec<Item>> {
+        let Some((need, rest)) = queue.split_first() else {
+            return Some(chosen.to_vec());
+        };
+        let candidates = self.candidates(*need);
+        if candidates.iter().any(|item| chosen.contains(item)) {
+            return self.search(rest, chosen);
+        }
+        for &item in candidates.iter() {
+            let slots = self.slots(item);
+            if chosen
+                .iter()
+                .all(|&other| self.slots(other).is_disjoint(&slots))
+            {
+                let queue: Vec<Need<'a>> = rest.iter().copied().chain(self.needs(item)).collect();
+                let solution = self.search(&queue, &[chosen, &[item]].concat());
+                if solution.is_some() {
+                    return solution;
+                }
+            }
+        }
+        self.dead_ends.set(self.dead_ends.get() + 1);
+        None
+    }
+
+    pub fn operator(&self, item: Item) -> Operator<'a> {
+        match item {
+            Item::Installed(at) => {
+                let csv = &self.input.installed[at];
+                let package = csv.package.as_deref().unwrap();
+                Operator {
+                    name: &csv.name,
+                    package,
+                    version: &csv.version,
+                    provides: &csv.provides,
+                    labels: &csv.labels,
+                    requires: &csv.requires,
+                }
+            }
+            Item::Offered(catalog, package, _, bundle) => {
+                let package = &self.input.catalogs[catalog].packages[package];
+                let bundle = &package.bundles[bundle];
+                Operator {
+                    name: &bundle.name,
+                    package: &package.name,
+                    version: &bundle.version,
+                    provides: &bundle.provides,
+                    labels: &bundle.labels,
+                    requires: &bundle.requires,
+                }
+            }
+        }
+    }
+
+    fn needs(&self, item: Item) -> Vec<Need<'a>> {
+        let catalog = match item {
+            Item::Installed(_) => None,
+            Item::Offered(catalog, ..) => Some(catalog),
+        };
+        let all = self.operator(item).requires.iter();
+        let mut needs: Vec<Need<'a>> = all.map(|need| Need::Requirement(need, catalog)).collect();
+        // What is installed may lack what nobody offers.
+        needs.retain(|need| catalog.is_some() || !self.candidates(*need).is_empty());
+        needs
+    }
+
+    /// What only one item can have. Whatever upgrades an installed CSV takes its place.
+    pub fn slots(&self, item: Item) -> BTreeSet<String> {
+        let operator = self.operator(item);
+        let mut slots: BTreeSet<String> = operator
+            .provides
+            .iter()
+            .map(|api| format!("api {api}"))
+            .collect();
+        slots.insert(format!("package {}", operator.package));
+        slots.insert(format!("csv {}", operator.name));
+        let replaced = self
+            .upgrades
+            .iter()
+            .filter(|(_, items)| items.contains(&item));
+        slots.extend(replaced.map(|(current, _)| format!("csv {current}")));
+        slots
+    }
+
+    /// What nobody replaces.
+    pub fn counting(&self) -> Vec<usize> {
+        (0..self.input.installed.len())
+            .filter(|&at| self.successor(at).is_none())
+            .collect()
+    }
+
+    fn successor(&self, at: usize) -> Option<usize> {
+        let name = &self.input.installed[at].name;
+        self.input
+            .installed
+            .iter()
+            .position(|csv| csv.replaces == *name)
+    }
+
+    /// What a Subscription has, or takes over from nobody: the newest of its package.
+    pub fn current(&self, subscription: &SubscriptionInput) -> Option<usize> {
+        let has = |subscription: &SubscriptionInput| {
+            let all = self.input.installed.iter();
+            let own = all
+                .clone()
+                .position(|csv| csv.name == subscription.installed_csv)?;
+            Some(self.successor(own).unwrap_or(own))
+        };
+        has(subscription).or_else(|| {
+            let owned: Vec<usize> = self.input.subscriptions.iter().filter_map(has).collect();
+            let mut orphans = self.counting();
+            orphans.retain(|at| {
+                !owned.contains(at) && self.input.installed[*at].package == subscription.package
+            });
+            orphans
+                .into_iter()
+                .max_by_key(|&at| version(&self.input.installed[at].version))
+        })
+    }
+
+    fn facts(&self, set_aside: &[&SubscriptionInput]) -> Vec<Item> {
+        let has = |subscription: &&SubscriptionInput| self.current(subscription);
+        let owned: Vec<usize> = self
+            .input
+            .subscriptions
+            .iter()
+            .filter_map(|one| has(&one))
+            .collect();
+        let kept: Vec<usize> = set_aside.iter().filter_map(has).collect();
+        let mut facts = self.counting();
+        facts.retain(|at| !owned.contains(at) || kept.contains(at));
+        facts.sort_by_key(|&at| &self.input.installed[at].name);
+        facts.into_iter().map(Item::Installed).collect()
+    }
+
+    fn candidates(&self, need: Need<'a>) -> Rc<[Item]> {
+        match need {
+            Need::Subscription(subscription) => self.of_subscription(subscription).into(),
+            Need::Requirement(need, parent) => {
+                let key = (std::ptr::from_ref(need), parent);
+                if let Some(known) = self.known.borrow().get(&key) {
+                    return known.clone();
+                }
+                let found: Rc<[Item]> = self.of_requirement(need, parent).into();
+                self.known.borrow_mut().insert(key, found.clone());
+                found
+            }
+        }
+    }
+
+    fn of_subscription(&self, subscription: &SubscriptionInput) -> Vec<Item> {
+        let current = self.current(subscription);
+        let kept = current.map(Item::Installed);
+        let goes_on = |at: &usize| {
+            let csv = &self.input.installed[*at];
+            csv.phase.as_deref() == Some("Installing") && !csv.replaces.is_empty()
+        };
+        if current.as_ref().is_some_and(goes_on) {
+            return kept.into_iter().collect();
+        }
+        let mut found = Vec::new();
+        let is_asked_for = |package: &PackageInput, channel: &ChannelInput| {
+            Some(&package.name) == subscription.package.as_ref()
+                && (subscription.channel.is_empty() || subscription.channel == channel.name)
+        };
+        let catalogs = self.input.catalogs.iter();
+        let catalog = catalogs
+            .clone()
+            .position(|one| Some(&one.name) == subscription.catalog.as_ref())
+            .unwrap();
+        for (package, channel) in self.channels(catalog, &is_asked_for) {
+            let listed = &self.input.catalogs[catalog].packages[package].channels[channel];
+            let begins = !subscription.starting_csv.is_empty();
+            let names: Vec<&String> = match current {
+                None if begins => listed
+                    .entries
+                    .iter()
+                    .map(|entry| &entry.name)
+                    .filter(|name| **name == subscription.starting_csv)
+                    .collect(),
+                None => order(listed),
+                Some(at) => {
+                    let csv = &self.input.installed[at];
+                    let upgrades = |name: &&String| {
+                        let entry = listed
+                            .entries
+                            .iter()
+                            .find(|entry| entry.name == **name)
+                            .unwrap();
+                        let range = Range::parse(&entry.skip_range);
+                        entry.replaces == csv.name
+                            || entry.skips.contains(&csv.name)
+                            || range.is_ok_and(|range| range.contains(&version(&csv.version)))
+                    };
+                    order(listed).into_iter().filter(upgrades).collect()
+                }
+            };
+            found.extend(self.offers(catalog, package, channel, &names));
+        }
+        let exists = !self.channels(catalog, &is_asked_for).is_empty();
+        found.extend(kept.filter(|_| exists));
+        found
+    }
+
+    fn of_requirement(&self, need: &Requires, parent: Option<usize>) -> Vec<Item> {
+        let mut here = self.counting();
+        here.sort_by_key(|&at| {
+            let csv = &self.input.installed[at];
+            (
+                &csv.package,
+                std::cmp::Reverse(version(&csv.version)),
+                &csv.name,
+            )
+        });
+        let mut found: Vec<Item> = here.into_iter().map(Item::Installed).collect();
+        let mut catalogs: Vec<usize> = (0..self.input.catalogs.len()).collect();
+        catalogs.sort_by_key(|&at| {
+            let CatalogInput {
+                name,
+                namespace,
+                priority,
+                ..
+            } = &self.input.catalogs[at];
+            (parent != Some(at), -priority, namespace.is_none(), name)
+        });
+        for catalog in catalogs {
+            for (package, channel) in self.channels(catalog, &|_, _| true) {
+                let listed = &self.input.catalogs[catalog].packages[package].channels[channel];
+                found.extend(self.offers(catalog, package, channel, &order(listed)));
+            }
+        }
+        found.retain(|&item| matches(need, &self.operator(item)));
+        found
+    }
+
+    /// Default channels first, then by the names of packages and channels.
+    fn channels(
+        &self,
+        catalog: usize,
+        wanted: &dyn Fn(&PackageInput, &ChannelInput) -> bool,
+    ) -> Vec<(usize, usize)> {
+        let packages = &self.input.catalogs[catalog].packages;
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for (at, package) in packages.iter().enumerate() {
+            let channels = package.channels.iter().enumerate();
+            found.extend(
+                channels
+                    .filter(|(_, channel)| wanted(package, channel))
+                    .map(|(channel, _)| (at, channel)),
+            );
+        }
+        found.sort_by_key(|&(package, channel)| {
+            let package = &packages[package];
+            let channel = &package.channels[channel].name;
+            (*channel != package.default_channel, &package.name, channel)
+        });
+        found
+    }
+
+    fn offers(
+        &self,
+        catalog: usize,
+        package: usize,
+        channel: usize,
+        names: &[&String],
+    ) -> Vec<Item> {
+        let bundles = &self.input.catalogs[catalog].packages[package].bundles;
+        let mut found = Vec::new();
+        for name in names {
+            let at = bundles
+                .iter()
+                .position(|bundle| bundle.name == **name)
+                .unwrap();
+            let runs = match (&bundles[at].min_kube_version, &self.input.kube_version) {
+                (Some(needed), Some(has)) => version(has) >= version(needed),
+                _ => true,
+            };
+            if runs && !bundles[at].deprecated {
+                found.push(Item::Offered(catalog, package, channel, at));
+            }
+        }
+        found
+    }
+}
+
+/// From the head along the replacements, without what is skipped; nothing if there are two heads.
+fn order(channel: &ChannelInput) -> Vec<&String> {
+    let skipped: Vec<&String> = channel
+        .entries
+        .iter()
+        .flat_map(|entry| &entry.skips)
+        .collect();
+    let replaced: Vec<&String> = channel
+        .entries
+        .iter()
+        .map(|entry| &entry.replaces)
+        .collect();
+    let mut heads = channel
+        .entries
+        .iter()
+        .filter(|entry| !skipped.contains(&&entry.name) && !replaced.contains(&&entry.name));
+    let mut next = heads.next().filter(|_| heads.next().is_none());
+    let mut order = Vec::new();
+    while let Some(entry) = next {
+        order.push(&entry.name);
+        next = channel
+            .entries
+            .iter()
+            .find(|other| other.name == entry.replaces);
+    }
+    order.retain(|name| !skipped.contains(name));
+    order
+}
+
+/// Whether an operator meets a need.
+pub fn matches(need: &Requires, operator: &Operator<'_>) -> bool {
+    let provides = |api: &str| operator.provides.iter().any(|own| own == api);
+    let is_package = |name: &str, range: &str| {
+        operator.package == name
+            && Range::parse(range)
+                .unwrap()
+                .contains(&version(operator.version))
+    };
+    match need {
+        Requires::Api { api } => provides(api),
+        Requires::Package { package, range } => is_package(package, range),
+        Requires::Label { label } => operator.labels.contains(label),
+        Requires::Constraint { constraint } => {
+            let parts = |kind: &str| {
+                constraint[kind]["constraints"].as_array().map(|parts| {
+                    let meets = |part: &Value| {
+                        matches(
+                            &Requires::Constraint {
+                                constraint: part.clone(),
+                            },
+                            operator,
+                        )
+                    };
+                    parts.iter().map(meets).collect::<Vec<bool>>()
+                })
+            };
+            let text = |kind: &str, field: &str| {
+                constraint[kind][field]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            if let Some(all) = parts("all") {
+                all.iter().all(|part| *part)
+            } else if let Some(any) = parts("any") {
+                any.iter().any(|part| *part)
+            } else if let Some(not) = parts("not") {
+                !not.iter().any(|part| *part)
+            } else if constraint.get("gvk").is_some() {
+                provides(
+                    &["group", "version", "kind"]
+                        .map(|field| text("gvk", field))
+                        .join("/"),
+                )
+            } else {
+                is_package(
+                    &text("package", "packageName"),
+                    &text("package", "versionRange"),
+                )
+            }
+        }
+    }
+}
+
+fn version(text: &str) -> Version {
+    Version::parse(text).unwrap()
+}
