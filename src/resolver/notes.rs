@@ -111,10 +111,10 @@ fn of_subscription(
     notes.extend(reasons.map(|why| format!("{} stays as it is: {why}", csv.name)));
     if need.candidates.len() == 1
         && need.obstacles.is_empty()
-        && !words::is_listed(problem, subscription, &csv.name)
+        && !words::is_newest(problem, subscription, &csv.name)
     {
         notes.push(format!(
-            "{} stays as it is: {} lists nothing that upgrades it",
+            "{} stays as it is: nothing in {} upgrades it (an entry that others skip upgrades nothing)",
             csv.name,
             words::place(subscription)
         ));

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::candidates::{Bar, Obstacle};
-use super::package::Channel;
 use super::problem::{ChoiceId, Origin, Problem, SlotKey, What};
 use super::request::Subscription;
 use crate::version::Version;
@@ -112,18 +111,22 @@ fn words_of(api: &crate::api::gvk::GroupVersionKind) -> String {
     format!("{} ({}/{})", api.kind, api.group, api.version)
 }
 
-/// Whether a channel that a Subscription follows lists a bundle.
-pub(super) fn is_listed(problem: &Problem<'_>, subscription: &Subscription, bundle: &str) -> bool {
+/// Whether a bundle is the newest of a channel that a Subscription follows. A package that cannot be
+/// read is no reason to say that it is not.
+pub(super) fn is_newest(problem: &Problem<'_>, subscription: &Subscription, bundle: &str) -> bool {
     let package = problem
         .market
         .named(&subscription.catalog)
         .and_then(|catalog| problem.market.package(catalog, &subscription.package));
     package.is_none_or(|package| {
-        let followed = package.channels.iter().filter(|channel| {
+        let mut followed = package.channels.iter().filter(|channel| {
             subscription.channel.is_empty() || subscription.channel == channel.name()
         });
-        let mut entries = followed.flat_map(Channel::entries);
-        entries.any(|entry| entry.name == bundle)
+        followed.any(|channel| {
+            let newest = channel.order().ok().and_then(<[usize]>::first);
+            let newest = newest.and_then(|&at| channel.entries().get(at));
+            newest.is_some_and(|entry| entry.name == bundle)
+        })
     })
 }
 
