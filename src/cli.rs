@@ -7,9 +7,11 @@ mod args;
 mod command;
 mod failure;
 mod findings;
+mod outcome;
 mod printer;
 mod progress;
 mod session;
+mod situation;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
