@@ -4,6 +4,7 @@
 //! [`printer`]; nothing below this module writes to the terminal.
 
 mod args;
+mod cluster;
 mod command;
 mod failure;
 mod findings;
@@ -11,6 +12,7 @@ mod outcome;
 mod printer;
 mod progress;
 mod session;
+mod similar;
 mod situation;
 
 use std::ffi::OsString;

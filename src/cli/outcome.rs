@@ -75,10 +75,15 @@ pub(super) fn unsolvable(explanation: &Explanation) -> String {
             let _ = writeln!(text, "  {}", printer::visible(line));
         }
     }
-    if !explanation.nearest.is_empty() {
-        text.push_str("what would help:\n");
+    // The story usually ends with them.
+    let untold = explanation.nearest.iter();
+    let mut untold = untold
+        .filter(|change| !told.contains(&change.change))
+        .peekable();
+    if untold.peek().is_some() {
+        text.push_str("What would work:\n");
     }
-    for change in &explanation.nearest {
+    for change in untold {
         let gives = if change.gives.is_empty() {
             String::new()
         } else {
@@ -106,7 +111,7 @@ pub(super) fn refusal(unsolvable: &[&Component]) -> Failure {
         Component::Solved(_) => false,
     });
     Failure::no(error).hint(if has_advice {
-        "one of the changes above makes it work"
+        "each change that the explanation ends with would make it work"
     } else {
         "correct what the explanation names"
     })

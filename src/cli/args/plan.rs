@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use super::output::Output;
 use super::registry::Registry;
 
+/// Where catalogs for all namespaces usually are.
+const GLOBAL_NAMESPACES: [&str; 3] = ["chandler-system", "olm", "openshift-marketplace"];
+
 /// What is wanted, what there is, and where from.
 ///
 /// Whatever is not named here is that of the cluster.
@@ -25,6 +28,9 @@ pub(in crate::cli) struct Situation {
     /// The namespace, if there are several
     #[arg(short, long)]
     pub(in crate::cli) namespace: Option<String>,
+    /// A namespace of the cluster whose catalogs are for all namespaces; may be given several times
+    #[arg(long, value_name = "NAMESPACE", default_values = GLOBAL_NAMESPACES)]
+    pub(in crate::cli) global_namespace: Vec<String>,
     /// How to reach the cluster [default: $KUBECONFIG, or ~/.kube/config]
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) kubeconfig: Option<PathBuf>,

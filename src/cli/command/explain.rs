@@ -7,9 +7,9 @@ use anyhow::Context as _;
 use crate::cli::args::output::Output;
 use crate::cli::args::plan::Explain as Args;
 use crate::cli::failure::Failure;
-use crate::cli::situation::{self, Situation};
-use crate::cli::{outcome, printer};
-use crate::resolver::{Component, Subscription, resolve};
+use crate::cli::situation::{self, Asks, Situation};
+use crate::cli::{outcome, printer, similar};
+use crate::resolver::{CatalogKey, Component, Snapshot, Subscription, resolve};
 use crate::version::UserRange;
 
 pub(super) use self::why::met_needs;
@@ -18,7 +18,13 @@ use self::why::Answer;
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let (package, range) = asked(&args.package)?;
-    let situation = situation::read(&args.situation, args.subscriptions.as_ref(), &args.registry)?;
+    let situation = situation::read(
+        &args.situation,
+        args.subscriptions.as_ref(),
+        Asks::ForOne,
+        &args.registry,
+    )?;
+    situation.warn_of_broken_packages(&[package]);
     let broken = situation.broken.iter();
     for problem in broken {
         printer::warning(&problem.to_string());
@@ -45,7 +51,26 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     }
     match &component {
         Component::Solved(_) => Ok(()),
-        Component::Unsolvable(_) => Err(outcome::refusal(&[&component])),
+        Component::Unsolvable(_) => Err(refusal(&situation, package, &component)),
+    }
+}
+
+/// The answer is no; for a package that nobody has, with what may be meant.
+fn refusal(situation: &Situation, package: &str, component: &Component) -> Failure {
+    let failure = outcome::refusal(&[component]);
+    let names: Vec<String> = situation
+        .catalogs
+        .iter()
+        .filter_map(|catalog| catalog.snapshot())
+        .flat_map(Snapshot::names)
+        .collect();
+    if names.iter().any(|name| name == package) {
+        return failure;
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    match similar::names(package, &names) {
+        Some(similar) => failure.hint(similar),
+        None => failure,
     }
 }
 
@@ -83,6 +108,11 @@ pub(super) fn subscription(
                     .find(|name| !is_taken(name))
                     .unwrap_or_default(),
                 package: package.to_owned(),
+                // Where there is only one there is nothing to choose.
+                catalog: match situation.catalogs.as_slice() {
+                    [only] => only.listing.key.clone(),
+                    _ => CatalogKey::default(),
+                },
                 ..Subscription::default()
             }
         });

@@ -7,9 +7,9 @@ use crate::catalog::graph::Graph;
 use crate::cli::args::catalog::Graph as Args;
 use crate::cli::args::output::{Output, Picture};
 use crate::cli::failure::Failure;
-use crate::cli::printer;
 use crate::cli::session::{Session, wait};
 use crate::cli::situation::Named;
+use crate::cli::{printer, similar};
 use crate::publish::{Input, Rendered};
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             .iter()
             .flat_map(|found| found.catalog.packages.keys().map(String::as_str))
             .collect();
-        return Err(Failure::no(error).hint(similar(&args.package, &names)));
+        return Err(Failure::no(error).hint(similar::or_all(&args.package, &names)));
     };
     if having.next().is_some() {
         printer::warning(&format!(
@@ -96,26 +96,7 @@ fn of_channel(args: &Args, blobs: &PackageBlobs, name: &str) -> Result<Graph, Fa
     let Some(channel) = blobs.channel(name) else {
         let error = anyhow::anyhow!("package `{}` has no channel `{name}`", args.package);
         let names: Vec<&str> = blobs.channels.iter().map(|c| c.name.as_str()).collect();
-        return Err(Failure::no(error).hint(similar(name, &names)));
+        return Err(Failure::no(error).hint(similar::or_all(name, &names)));
     };
     Ok(Graph::of_channel(channel, &blobs.versions()))
-}
-
-/// What somebody may have meant.
-fn similar(wanted: &str, names: &[&str]) -> String {
-    const MANY: usize = 10;
-    let near: Vec<&str> = names
-        .iter()
-        .filter(|name| name.contains(wanted) || wanted.contains(**name))
-        .copied()
-        .collect();
-    let shown = if near.is_empty() { names } else { &near };
-    let more = shown.len().saturating_sub(MANY);
-    let shown: Vec<String> = shown.iter().take(MANY).map(|n| format!("`{n}`")).collect();
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!("there are {}{more}", shown.join(", "))
 }

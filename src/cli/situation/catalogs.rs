@@ -8,7 +8,6 @@ use anyhow::anyhow;
 use crate::catalog::index::Index;
 use crate::catalog::source::{Source, Sources};
 use crate::cli::failure::Failure;
-use crate::cli::printer;
 use crate::cli::progress::Bars;
 use crate::publish::Progress as _;
 use crate::resolver::{CatalogKey, Curation, Listing, Subscription};
@@ -75,7 +74,6 @@ pub(super) async fn open(
             bars.begins(&format!("reading {source}"));
         }
         let index = sources.open(&source).await?.index;
-        warn_of_problems(&key, &text, &index)?;
         let listing = listings.iter().find(|listing| listing.key == key);
         all.push(Open {
             listing: listing.cloned().unwrap_or_else(|| Listing {
@@ -87,34 +85,6 @@ pub(super) async fn open(
         });
     }
     Ok(all)
-}
-
-fn warn_of_problems(key: &CatalogKey, source: &str, index: &Index) -> Result<(), Failure> {
-    let problems = index.problems().map_err(Failure::outside)?;
-    let packages: BTreeSet<&str> = problems
-        .iter()
-        .map(|problem| problem.package.as_str())
-        .collect();
-    if !problems.is_empty() {
-        let shown: Vec<&str> = packages
-            .into_iter()
-            .filter(|name| !name.is_empty())
-            .collect();
-        let of = match shown.as_slice() {
-            [] => String::new(),
-            [few @ ..] if few.len() <= 5 => format!(" of {}", few.join(", ")),
-            many => format!(
-                " of {} and {} more packages",
-                many[..5].join(", "),
-                many.len() - 5
-            ),
-        };
-        printer::warning(&format!(
-            "parts of catalog {}{of} are broken and left out; `chandler catalog lint {source}` tells more",
-            key.name
-        ));
-    }
-    Ok(())
 }
 
 /// Gives each catalog the name and the namespace by which Subscriptions know it.

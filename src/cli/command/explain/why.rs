@@ -186,6 +186,9 @@ fn read(catalog: &Open, package: &str) -> Option<Arc<Package>> {
 
 fn catalog(situation: &Situation, subscription: &Subscription, install: &Install) -> String {
     let chosen = CatalogKey::new(&install.catalog_namespace, &install.catalog);
+    if situation.catalogs.len() == 1 {
+        return format!("{chosen}, the only one");
+    }
     if !subscription.catalog.is_empty() {
         return format!("{chosen}, which Subscription {} names", subscription.name);
     }
@@ -214,7 +217,6 @@ fn catalog(situation: &Situation, subscription: &Subscription, install: &Install
         .position(|catalog| catalog.listing.key == chosen);
     let place = |catalog: &Open| catalog.listing.key.to_string();
     match (having.as_slice(), own) {
-        ([_], _) if situation.catalogs.len() == 1 => chosen.to_string(),
         ([_], _) => format!(
             "{chosen}, the only one of {} catalogs that has the package",
             situation.catalogs.len()

@@ -10,7 +10,7 @@ use crate::cli::args::output::{Output, Picture};
 use crate::cli::args::plan::Situation as SituationArgs;
 use crate::cli::command::explain::{component_for, met_needs, subscription};
 use crate::cli::failure::Failure;
-use crate::cli::situation::{self, Situation};
+use crate::cli::situation::{self, Asks, Situation};
 use crate::cli::{outcome, printer};
 use crate::resolver::{Component, Solution, Subscription};
 
@@ -57,13 +57,15 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         catalog: args.catalog.clone(),
         ..SituationArgs::default()
     };
-    let situation = situation::read(&asked, None, &args.registry)?;
+    let situation = situation::read(&asked, None, Asks::ForOne, &args.registry)?;
     let wanted = subscription(&situation, &args.package, args.channel.as_deref());
     let solution = match component_for(&situation, &wanted) {
         Some(Component::Solved(solution)) => solution,
         Some(component @ Component::Unsolvable(_)) => {
             if let Component::Unsolvable(explanation) = &component {
-                printer::say(outcome::unsolvable(explanation).trim_end());
+                for line in outcome::unsolvable(explanation).lines() {
+                    printer::say(line);
+                }
             }
             return Err(outcome::refusal(&[&component]));
         }
