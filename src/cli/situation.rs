@@ -231,7 +231,7 @@ async fn of_objects(
     warn(&installed.problems);
     warn(&listings.problems);
     let named: Vec<Named> = args.catalog.iter().map(|text| Named::parse(text)).collect();
-    let named = catalogs::keys(&named, &subscriptions, &namespace)?;
+    let named = catalogs::keys(&named, &subscriptions, &listings.items, &namespace)?;
     let keys: Vec<CatalogKey> = named.iter().map(|(key, _)| key.clone()).collect();
     catalogs::settle(&mut subscriptions, &keys);
     let (sources, bars) = (session.sources()?, session.bars.as_ref());

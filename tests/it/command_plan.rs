@@ -375,11 +375,9 @@ fn a_catalog_source_beside_the_subscriptions_says_its_rank_and_what_it_offers() 
     };
     let line = "plan --catalog hub=hub --catalog extra=extra --subscriptions subs.yaml -o json";
     let shovel = |spec: Value| {
-        let any = subscription("shovel", json!({"source": "", "sourceNamespace": ""}), "");
-        let mut any = any;
-        any["spec"].as_object_mut().unwrap().remove("source");
+        let mut any = subscription("shovel", json!({}), "");
+        any["spec"] = json!({"name": "shovel"});
         let shell = with_subscriptions(&[any, source(spec)]);
-        // An empty source is any; the fixture fills in a name for none.
         let plan: Value = serde_json::from_str(&shell.run(line).out).unwrap();
         plan["components"][0]["install"][0]["bundle"].clone()
     };

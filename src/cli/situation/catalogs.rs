@@ -91,8 +91,15 @@ pub(super) async fn open(
 pub(super) fn keys(
     named: &[Named],
     subscriptions: &[Subscription],
+    listings: &[Listing],
     namespace: &str,
 ) -> Result<Vec<(CatalogKey, String)>, Failure> {
+    let subscribed = subscriptions
+        .iter()
+        .map(|subscription| &subscription.catalog);
+    let known: Vec<&CatalogKey> = subscribed
+        .chain(listings.iter().map(|listing| &listing.key))
+        .collect();
     let asked: BTreeSet<&str> = subscriptions
         .iter()
         .map(|subscription| subscription.catalog.name.as_str())
@@ -108,7 +115,7 @@ pub(super) fn keys(
             derived(&one.source)
         };
         let namespace = if one.namespace.is_empty() {
-            namespace_of(&name, subscriptions, namespace)
+            namespace_of(&name, &known, namespace)
         } else {
             one.namespace.clone()
         };
@@ -126,13 +133,14 @@ pub(super) fn keys(
     Ok(keys)
 }
 
-/// The namespace in which Subscriptions look for a catalog of this name, or else for any.
-fn namespace_of(name: &str, subscriptions: &[Subscription], namespace: &str) -> String {
+/// The namespace in which a catalog of this name is known to be, or else the one of all that are
+/// known.
+fn namespace_of(name: &str, known: &[&CatalogKey], namespace: &str) -> String {
     let namespaces = |of_it: bool| -> BTreeSet<&str> {
-        subscriptions
+        known
             .iter()
-            .filter(|subscription| !of_it || subscription.catalog.name == name)
-            .map(|subscription| subscription.catalog.namespace.as_str())
+            .filter(|key| !of_it || key.name == name)
+            .map(|key| key.namespace.as_str())
             .filter(|namespace| !namespace.is_empty())
             .collect()
     };
