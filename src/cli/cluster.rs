@@ -91,7 +91,6 @@ impl Cluster {
         sources: &Sources,
     ) -> Result<Index, String> {
         let spec = &catalog.spec;
-        let words = |error: anyhow::Error| format!("{error:#}");
         match spec.source_type {
             SourceType::ConfigMap | SourceType::Internal => {
                 self.open_config_map(catalog, sources).await.map_err(words)
@@ -100,15 +99,11 @@ impl Cluster {
                 let location = spec.image.parse();
                 let location = location.map_err(|error: crate::oci::Error| error.to_string())?;
                 let opened = sources.open_image(&location).await;
-                opened
-                    .map(|opened| opened.index)
-                    .map_err(|error| words(error.into()))
+                opened.map(|opened| opened.index).map_err(words)
             }
             _ if !spec.address.is_empty() => {
                 let opened = sources.open(&Source::Remote(spec.address.clone())).await;
-                opened
-                    .map(|opened| opened.index)
-                    .map_err(|error| words(error.into()))
+                opened.map(|opened| opened.index).map_err(words)
             }
             _ => Err("its spec has no image, no address and no ConfigMap".to_owned()),
         }
@@ -146,6 +141,19 @@ impl Cluster {
         })?;
         Ok(index)
     }
+}
+
+/// An error and its causes in one line, nothing twice.
+fn words(error: impl Into<anyhow::Error>) -> String {
+    let mut text = String::new();
+    for cause in error.into().chain() {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            let between = if text.is_empty() { "" } else { ": " };
+            text = format!("{text}{between}{cause}");
+        }
+    }
+    text
 }
 
 async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {

@@ -25,7 +25,7 @@ const PACKAGES: &str =
     "- packageName: gopher\n  channels: [{name: alpha, currentCSV: gopher.v2.0.0}]\n";
 
 #[tokio::test]
-async fn plan_and_explain_read_the_cluster_and_write_nothing() {
+async fn plan_and_explain_answer_for_what_is_in_the_cluster() {
     on_cluster(async |case| {
         let namespace = case.namespace().await?;
         create(case, &namespace, json!({

@@ -353,16 +353,25 @@ fn a_package_that_nobody_has_comes_with_one_that_may_be_meant() {
 
 #[test]
 fn kubernetes_that_is_too_old_is_a_reason() {
-    let shell = with_subscriptions(&[subscription("gopher", json!({}), "")]);
-    assert_eq!(
-        json_plan(&shell, 0, "--kube-version v1.20")["components"][0]["outcome"],
-        "solved"
-    );
+    let shell = with_subscriptions(&[subscription("tunnel", json!({}), "")]);
+    let outcome = |code: i32, version: &str| {
+        let line = format!(
+            "plan --catalog extra --subscriptions subs.yaml -o json --kube-version {version}"
+        );
+        let said = shell.run(&line);
+        assert_eq!(said.code, Some(code), "{}{}", said.out, said.err);
+        let plan: Value = serde_json::from_str(&said.out).unwrap();
+        plan["components"][0].clone()
+    };
+    assert_eq!(outcome(0, "v1.30.1")["outcome"], "solved");
+    let summary = outcome(1, "1.29")["summary"].to_string();
+    assert!(summary.contains("1.30.0"), "{summary}");
     let said = shell.fails(
         2,
-        "plan --catalog hub --subscriptions subs.yaml --kube-version new",
+        "plan --catalog extra --subscriptions subs.yaml --kube-version new",
     );
     assert!(said.contains("`new` is no version of Kubernetes"), "{said}");
+    assert!(said.contains("hint: "), "{said}");
 }
 
 #[test]

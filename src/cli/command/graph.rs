@@ -23,7 +23,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         .collect::<Result<_, _>>()?;
     let session = Session::new(&args.registry)?;
     let renderer = session.renderer();
-    let rendered: Vec<Rendered> = wait(async {
+    let catalogs: Vec<Rendered> = wait(async {
         let mut all = Vec::new();
         for input in &inputs {
             all.push(renderer.render(input).await?);
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         Ok(all)
     })?;
     let has = |found: &&Rendered| found.catalog.packages.contains_key(&args.package);
-    let mut having = rendered.iter().filter(has);
+    let mut having = catalogs.iter().filter(has);
     let found = having.next();
     let blobs = found.and_then(|found| found.catalog.packages.get(&args.package));
     let Some(blobs) = blobs else {
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             args.catalog.join(", "),
             args.package
         );
-        let names: Vec<&str> = rendered
+        let names: Vec<&str> = catalogs
             .iter()
             .flat_map(|found| found.catalog.packages.keys().map(String::as_str))
             .collect();
@@ -64,32 +64,27 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// A line for each bundle, the newest first, with what it can be upgraded to.
+/// A line for each bundle, the newest first, and below it what it can be upgraded to.
 fn text(graph: &Graph) -> String {
     let heads = graph.heads();
+    let mut lines = Vec::new();
     let nodes: Vec<_> = graph.nodes().collect();
-    let lines = nodes.iter().rev().map(|node| {
+    for node in nodes.into_iter().rev() {
         let channels: Vec<&str> = node.channels.iter().map(String::as_str).collect();
         let place = if channels.is_empty() {
             "not listed".to_owned()
         } else {
             channels.join(", ")
         };
-        let head = if heads.contains(&node.name.as_str()) {
-            ", head"
-        } else {
-            ""
-        };
+        let is_head = heads.contains(&node.name.as_str());
+        let head = if is_head { ", head" } else { "" };
+        lines.push(format!("{} ({place}{head})", node.name));
         let steps = graph.upgrades(&node.name);
-        let steps: String = steps
-            .iter()
-            .map(|step| format!("\n  {} {}", step.kind.words(), step.to))
-            .collect();
-        let line = format!("{} ({place}{head})", node.name);
-        let shown: Vec<_> = steps.lines().map(printer::visible).collect();
-        format!("{}{}\n", printer::visible(&line), shown.join("\n"))
-    });
-    lines.collect()
+        let steps = steps.iter();
+        lines.extend(steps.map(|step| format!("  {} {}", step.kind.words(), step.to)));
+    }
+    let shown: Vec<_> = lines.iter().map(|line| printer::visible(line)).collect();
+    shown.join("\n") + "\n"
 }
 
 fn of_channel(args: &Args, blobs: &PackageBlobs, name: &str) -> Result<Graph, Failure> {
