@@ -4,12 +4,16 @@
 //! [`printer`]; nothing below this module writes to the terminal.
 
 mod args;
+mod cluster;
 mod command;
 mod failure;
 mod findings;
+mod outcome;
 mod printer;
 mod progress;
 mod session;
+mod similar;
+mod situation;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

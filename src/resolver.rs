@@ -25,6 +25,7 @@ mod market;
 mod nearest;
 mod notes;
 mod numbers;
+mod objects;
 mod package;
 mod predicate;
 mod present;
@@ -43,6 +44,7 @@ pub use constraint::{ConstraintError, requirements};
 pub use curation::{Curation, CurationError};
 pub use explanation::{Change, Explanation, Reason};
 pub use features::Features;
+pub use objects::{Listing, ObjectKey, ReadOut, Unreadable, catalogs, installed, subscriptions};
 pub use package::{Bundle, Channel, Package};
 pub use predicate::{Reach, Requirement};
 pub use request::{

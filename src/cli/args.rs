@@ -3,6 +3,7 @@
 pub(super) mod bundle;
 pub(super) mod catalog;
 pub(super) mod output;
+pub(super) mod plan;
 pub(super) mod registry;
 
 use std::path::PathBuf;
@@ -35,7 +36,13 @@ pub(super) enum Command {
     /// Make, check and publish a catalog of operators
     #[command(subcommand, arg_required_else_help = true)]
     Catalog(catalog::Catalog),
-    /// Draw how the versions of a package lead to each other
+    /// Tell what Subscriptions would get, or why not
+    ///
+    /// Ends with 1 if there is no solution for one of them. Nothing is changed.
+    Plan(plan::Plan),
+    /// Tell why a package would be installed in this version, or why not
+    Explain(plan::Explain),
+    /// Draw how the versions of a package lead to each other, or what it needs
     Graph(catalog::Graph),
     /// Print the CustomResourceDefinitions of Chandler's API as YAML
     ///

@@ -4,7 +4,9 @@ mod bundle;
 mod catalog;
 mod completions;
 mod crds;
+mod explain;
 mod graph;
+mod plan;
 
 use super::args::Command;
 use super::failure::Failure;
@@ -14,6 +16,8 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Bundle(args) => bundle::run(&args),
         Command::Catalog(args) => catalog::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Graph(args) => graph::run(&args),
         Command::Crds(args) => crds::run(&args),
         Command::Completions(args) => completions::run(&args),

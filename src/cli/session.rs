@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::args::registry::Registry as RegistryArgs;
 use super::failure::Failure;
 use super::progress::Bars;
+use crate::catalog::source::Sources;
 use crate::oci::auth::Keychain;
 use crate::oci::blob_store::BlobStore;
 use crate::oci::client::{Registry, Settings};
@@ -63,6 +64,11 @@ impl Session {
         let mut renderer = Renderer::new(self.options.clone(), self.store.clone());
         renderer.progress = self.bars.clone();
         renderer
+    }
+
+    /// Opens catalogs with these registries.
+    pub(super) fn sources(&self) -> Result<Sources, Failure> {
+        Ok(Sources::new(self.store.root(), self.options.clone())?)
     }
 }
 

@@ -7,4 +7,5 @@ mod support;
 
 mod crds;
 mod csv;
+mod plan;
 mod pods;

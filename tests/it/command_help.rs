@@ -17,7 +17,9 @@ const REGISTRY: [&str; 4] = ["--plain-http", "--ca-file", "--mirror", "--cache-d
 #[case("catalog lint", &["<SOURCE>", "[default: text]"], true)]
 #[case("catalog push", &["<DIR>", "<REFERENCE>", "--force"], true)]
 #[case("catalog diff", &["<OLD>", "<NEW>", "--exit-code"], true)]
-#[case("graph", &["<PACKAGE>", "--catalog <SOURCE>", "[possible values: dot, mermaid, json]"], true)]
+#[case("plan", &["--catalog <[NAME=]SOURCE>", "--subscriptions <FILE>", "--installed <FILE>", "--kube-version <VERSION>", "--kubeconfig"], true)]
+#[case("explain", &["<PACKAGE[@RANGE]>", "--catalog <[NAME=]SOURCE>", "--channel", "--subscriptions <FILE>"], true)]
+#[case("graph", &["<PACKAGE>", "--catalog <[NAME=]SOURCE>", "--dependencies", "[possible values: dot, mermaid, json, text]"], true)]
 fn each_command_tells_its_arguments(
     #[case] command: &str,
     #[case] words: &[&str],

@@ -85,7 +85,15 @@ fn help_is_an_answer_and_names_every_command() {
     let output = chandler(&["--help"]);
     assert_eq!(output.status.code(), Some(0));
     let help = text(&output.stdout);
-    for command in ["bundle", "catalog", "graph", "crds", "completions"] {
+    for command in [
+        "bundle",
+        "catalog",
+        "plan",
+        "explain",
+        "graph",
+        "crds",
+        "completions",
+    ] {
         assert!(help.contains(command), "{help}");
     }
 }

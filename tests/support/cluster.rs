@@ -58,6 +58,11 @@ impl Cluster {
         Ok(kube::Client::try_from(config)?)
     }
 
+    /// How an admin reaches the cluster.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// Runs kubectl and gives what it printed.
     pub async fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = Command::new(&self.kubectl)

@@ -162,12 +162,15 @@ pub(in crate::cli) struct Diff {
 pub(in crate::cli) struct Graph {
     /// The package
     pub(in crate::cli) package: String,
-    /// The catalog: a folder, a file, an image, or `oci:DIR[:TAG]`
-    #[arg(long, value_name = "SOURCE")]
-    pub(in crate::cli) catalog: String,
+    /// The catalog: a folder, a file, an image, or `oci:DIR[:TAG]`; may be given several times
+    #[arg(long, value_name = "[NAME=]SOURCE", required = true)]
+    pub(in crate::cli) catalog: Vec<String>,
     /// Only this channel
     #[arg(long)]
     pub(in crate::cli) channel: Option<String>,
+    /// Draw what would be installed with the package, and who needs what, instead
+    #[arg(long)]
+    pub(in crate::cli) dependencies: bool,
     /// How to draw it
     #[arg(short, long, value_enum, default_value_t)]
     pub(in crate::cli) output: Picture,

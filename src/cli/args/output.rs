@@ -34,4 +34,6 @@ pub(in crate::cli) enum Picture {
     Mermaid,
     /// For programs
     Json,
+    /// For people
+    Text,
 }

@@ -1,24 +1,57 @@
 //! `chandler graph`
 
+mod dependencies;
+
 use crate::catalog::fbc::PackageBlobs;
 use crate::catalog::graph::Graph;
 use crate::cli::args::catalog::Graph as Args;
 use crate::cli::args::output::{Output, Picture};
 use crate::cli::failure::Failure;
-use crate::cli::printer;
 use crate::cli::session::{Session, wait};
-use crate::publish::Input;
+use crate::cli::situation::Named;
+use crate::cli::{printer, similar};
+use crate::publish::{Input, Rendered};
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let input = Input::parse(&args.catalog)?;
+    if args.dependencies {
+        return dependencies::run(args);
+    }
+    let sources: Vec<Named> = args.catalog.iter().map(|text| Named::parse(text)).collect();
+    let inputs: Vec<Input> = sources
+        .iter()
+        .map(|named| Input::parse(&named.source))
+        .collect::<Result<_, _>>()?;
     let session = Session::new(&args.registry)?;
     let renderer = session.renderer();
-    let found = wait(async { Ok(renderer.render(&input).await?) })?;
-    let Some(blobs) = found.catalog.packages.get(&args.package) else {
-        let error = anyhow::anyhow!("{} has no package `{}`", args.catalog, args.package);
-        let names: Vec<&str> = found.catalog.packages.keys().map(String::as_str).collect();
-        return Err(Failure::no(error).hint(similar(&args.package, &names)));
+    let catalogs: Vec<Rendered> = wait(async {
+        let mut all = Vec::new();
+        for input in &inputs {
+            all.push(renderer.render(input).await?);
+        }
+        Ok(all)
+    })?;
+    let has = |found: &&Rendered| found.catalog.packages.contains_key(&args.package);
+    let mut having = catalogs.iter().filter(has);
+    let found = having.next();
+    let blobs = found.and_then(|found| found.catalog.packages.get(&args.package));
+    let Some(blobs) = blobs else {
+        let error = anyhow::anyhow!(
+            "{} has no package `{}`",
+            args.catalog.join(", "),
+            args.package
+        );
+        let names: Vec<&str> = catalogs
+            .iter()
+            .flat_map(|found| found.catalog.packages.keys().map(String::as_str))
+            .collect();
+        return Err(Failure::no(error).hint(similar::or_all(&args.package, &names)));
     };
+    if having.next().is_some() {
+        printer::warning(&format!(
+            "several catalogs have package `{}`; this is the first of them",
+            args.package
+        ));
+    }
     let graph = match &args.channel {
         None => Graph::of_package(&args.package, blobs),
         Some(name) => of_channel(args, blobs, name)?,
@@ -27,33 +60,38 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         Picture::Dot => printer::data(&graph.to_dot()),
         Picture::Mermaid => printer::data(&graph.to_mermaid()),
         Picture::Json => printer::structured(&graph.to_json(), Output::Json),
+        Picture::Text => printer::data(&text(&graph)),
     }
+}
+
+/// A line for each bundle, the newest first, and below it what it can be upgraded to.
+fn text(graph: &Graph) -> String {
+    let heads = graph.heads();
+    let mut lines = Vec::new();
+    let nodes: Vec<_> = graph.nodes().collect();
+    for node in nodes.into_iter().rev() {
+        let channels: Vec<&str> = node.channels.iter().map(String::as_str).collect();
+        let place = if channels.is_empty() {
+            "not listed".to_owned()
+        } else {
+            channels.join(", ")
+        };
+        let is_head = heads.contains(&node.name.as_str());
+        let head = if is_head { ", head" } else { "" };
+        lines.push(format!("{} ({place}{head})", node.name));
+        let steps = graph.upgrades(&node.name);
+        let steps = steps.iter();
+        lines.extend(steps.map(|step| format!("  {} {}", step.kind.words(), step.to)));
+    }
+    let shown: Vec<_> = lines.iter().map(|line| printer::visible(line)).collect();
+    shown.join("\n") + "\n"
 }
 
 fn of_channel(args: &Args, blobs: &PackageBlobs, name: &str) -> Result<Graph, Failure> {
     let Some(channel) = blobs.channel(name) else {
         let error = anyhow::anyhow!("package `{}` has no channel `{name}`", args.package);
         let names: Vec<&str> = blobs.channels.iter().map(|c| c.name.as_str()).collect();
-        return Err(Failure::no(error).hint(similar(name, &names)));
+        return Err(Failure::no(error).hint(similar::or_all(name, &names)));
     };
     Ok(Graph::of_channel(channel, &blobs.versions()))
-}
-
-/// What somebody may have meant.
-fn similar(wanted: &str, names: &[&str]) -> String {
-    const MANY: usize = 10;
-    let near: Vec<&str> = names
-        .iter()
-        .filter(|name| name.contains(wanted) || wanted.contains(**name))
-        .copied()
-        .collect();
-    let shown = if near.is_empty() { names } else { &near };
-    let more = shown.len().saturating_sub(MANY);
-    let shown: Vec<String> = shown.iter().take(MANY).map(|n| format!("`{n}`")).collect();
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!("there are {}{more}", shown.join(", "))
 }

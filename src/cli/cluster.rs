@@ -1,0 +1,199 @@
+//! What a command reads of a cluster. Nothing is written.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::ListParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, ResourceExt as _};
+use serde::de::DeserializeOwned;
+
+use super::failure::Failure;
+use crate::api::catalog_source::{CatalogSource, SourceType};
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::labels;
+use crate::api::operator_group::OperatorGroup;
+use crate::api::subscription::Subscription;
+use crate::catalog::index::{self, Index};
+use crate::catalog::source::{Source, Sources, config_map};
+use crate::catalog::store::Store;
+use crate::oci::Hasher;
+use crate::version::Version;
+
+/// Somebody waits for the answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A cluster, and the namespace in it that is meant when none is named.
+pub(super) struct Cluster {
+    client: Client,
+    pub(super) namespace: String,
+}
+
+impl Cluster {
+    /// Reads how to reach a cluster, as kubectl does, and asks it for its version.
+    pub(super) async fn connect(
+        kubeconfig: Option<&Path>,
+        context: Option<&str>,
+    ) -> Result<(Self, Option<Version>), Failure> {
+        let mut config = config(kubeconfig, context)
+            .await
+            .context("it is not known how to reach a cluster")
+            .map_err(without_cluster)?;
+        config.connect_timeout = Some(PATIENCE);
+        let namespace = config.default_namespace.clone();
+        let address = config.cluster_url.to_string();
+        let client = Client::try_from(config)
+            .context("the kubeconfig cannot be used")
+            .map_err(without_cluster)?;
+        let version = client
+            .apiserver_version()
+            .await
+            .with_context(|| format!("the cluster at {address} cannot be reached"))
+            .map_err(without_cluster)?;
+        // Builds of vendors have versions of their own, which say nothing else than these.
+        let version = Version::parse_tolerant(&version.git_version);
+        Ok((Self { client, namespace }, version.ok()))
+    }
+
+    /// The `CatalogSource`s of the cluster.
+    pub(super) async fn catalogs(&self) -> Result<Vec<CatalogSource>, Failure> {
+        list(Api::all(self.client.clone()), "CatalogSources").await
+    }
+
+    /// The Subscriptions of a namespace.
+    pub(super) async fn subscriptions(&self, ns: &str) -> Result<Vec<Subscription>, Failure> {
+        list(Api::namespaced(self.client.clone(), ns), "Subscriptions").await
+    }
+
+    /// The `ClusterServiceVersion`s of a namespace.
+    pub(super) async fn csvs(&self, ns: &str) -> Result<Vec<ClusterServiceVersion>, Failure> {
+        let api = Api::namespaced(self.client.clone(), ns);
+        list(api, "ClusterServiceVersions").await
+    }
+
+    /// Whether a namespace keeps the global catalogs out.
+    pub(super) async fn excludes_global(&self, ns: &str) -> Result<bool, Failure> {
+        let api = Api::<OperatorGroup>::namespaced(self.client.clone(), ns);
+        let groups = list(api, "OperatorGroups").await?;
+        let excludes = |group: &OperatorGroup| {
+            let value = group.annotations().get(labels::EXCLUDE_GLOBAL_NAMESPACE);
+            value.is_some_and(|value| value == "true")
+        };
+        Ok(groups.iter().any(excludes))
+    }
+
+    /// Opens a catalog. One that cannot be opened only concerns those who need it.
+    pub(super) async fn open(
+        &self,
+        catalog: &CatalogSource,
+        sources: &Sources,
+    ) -> Result<Index, String> {
+        let spec = &catalog.spec;
+        match spec.source_type {
+            SourceType::ConfigMap | SourceType::Internal => {
+                self.open_config_map(catalog, sources).await.map_err(words)
+            }
+            _ if !spec.image.is_empty() => {
+                let location = spec.image.parse();
+                let location = location.map_err(|error: crate::oci::Error| error.to_string())?;
+                let opened = sources.open_image(&location).await;
+                opened.map(|opened| opened.index).map_err(words)
+            }
+            _ if !spec.address.is_empty() => {
+                let opened = sources.open(&Source::Remote(spec.address.clone())).await;
+                opened.map(|opened| opened.index).map_err(words)
+            }
+            _ => Err("its spec has no image, no address and no ConfigMap".to_owned()),
+        }
+    }
+
+    async fn open_config_map(
+        &self,
+        catalog: &CatalogSource,
+        sources: &Sources,
+    ) -> anyhow::Result<Index> {
+        let namespace = catalog.namespace().unwrap_or_default();
+        let api = Api::<ConfigMap>::namespaced(self.client.clone(), &namespace);
+        let name = &catalog.spec.config_map;
+        let object = api.get(name).await;
+        let object = object.with_context(|| format!("ConfigMap {name} cannot be read"))?;
+        let data = object.data.unwrap_or_default();
+        let mut hasher = Hasher::default();
+        for (key, value) in &data {
+            hasher.update(&key.len().to_le_bytes());
+            hasher.update(key.as_bytes());
+            hasher.update(&value.len().to_le_bytes());
+            hasher.update(value.as_bytes());
+        }
+        let digest = format!("configmap-{}", hasher.finish().hex());
+        let store = Store::open(sources.blobs().root())?;
+        let loaded = config_map::load(&data)?;
+        let index = store.get_or_build(&digest, |builder| -> Result<(), index::Error> {
+            for blob in &loaded.blobs {
+                builder.add(blob)?;
+            }
+            for (package, problem) in &loaded.problems {
+                builder.report(package, problem.clone());
+            }
+            Ok(())
+        })?;
+        Ok(index)
+    }
+}
+
+/// An error and its causes in one line, nothing twice.
+fn words(error: impl Into<anyhow::Error>) -> String {
+    let mut text = String::new();
+    for cause in error.into().chain() {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            let between = if text.is_empty() { "" } else { ": " };
+            text = format!("{text}{between}{cause}");
+        }
+    }
+    text
+}
+
+async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
+    let options = KubeConfigOptions {
+        context: context.map(str::to_owned),
+        ..KubeConfigOptions::default()
+    };
+    Ok(match (kubeconfig, context) {
+        (Some(path), _) => {
+            let kubeconfig = Kubeconfig::read_from(path)?;
+            Config::from_custom_kubeconfig(kubeconfig, &options).await?
+        }
+        (None, Some(_)) => Config::from_kubeconfig(&options).await?,
+        // Inside of a cluster there is no kubeconfig.
+        (None, None) => Config::infer().await?,
+    })
+}
+
+async fn list<K>(api: Api<K>, what: &str) -> Result<Vec<K>, Failure>
+where
+    K: Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let listed = api.list(&ListParams::default()).await;
+    listed.map(|list| list.items).map_err(|error| {
+        let hint = match &error {
+            kube::Error::Api(status) if status.code == 404 => {
+                "give the cluster the API: `chandler crds | kubectl apply -f -`"
+            }
+            kube::Error::Api(status) if status.code == 403 => "you need the right to list them",
+            _ => DO_WITHOUT,
+        };
+        let error = anyhow::Error::new(error);
+        Failure::outside(error.context(format!("the {what} of the cluster cannot be listed")))
+            .hint(hint)
+    })
+}
+
+const DO_WITHOUT: &str = "`--kubeconfig FILE` and `--context NAME` choose a cluster; \
+     `--catalog SOURCE` and `--subscriptions FILE` do without one";
+
+fn without_cluster(error: anyhow::Error) -> Failure {
+    Failure::outside(error).hint(DO_WITHOUT)
+}

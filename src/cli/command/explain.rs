@@ -1,0 +1,186 @@
+//! `chandler explain`
+
+mod why;
+
+use anyhow::Context as _;
+
+use crate::cli::args::output::Output;
+use crate::cli::args::plan::Explain as Args;
+use crate::cli::failure::Failure;
+use crate::cli::situation::{self, Asks, Situation};
+use crate::cli::{outcome, printer, similar};
+use crate::resolver::{CatalogKey, Component, Snapshot, Subscription, resolve};
+use crate::version::UserRange;
+
+pub(super) use self::why::met_needs;
+
+use self::why::Answer;
+
+pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    let (package, range) = asked(&args.package)?;
+    let situation = situation::read(
+        &args.situation,
+        args.subscriptions.as_ref(),
+        Asks::ForOne,
+        &args.registry,
+    )?;
+    situation.warn_of_broken_packages(&[package]);
+    let broken = situation.broken.iter();
+    for problem in broken {
+        printer::warning(&problem.to_string());
+    }
+    let usual = subscription(&situation, package, args.channel.as_deref());
+    let wanted = Subscription {
+        version: range.clone().or_else(|| usual.version.clone()),
+        ..usual.clone()
+    };
+    let Some(component) = component_for(&situation, &wanted) else {
+        // Every Subscription has a component; were there none, there is nothing to say about it.
+        return Err(Failure::no(anyhow::anyhow!(
+            "nothing is known about package `{package}`"
+        )));
+    };
+    if args.output == Output::Text {
+        let mut text = told(&situation, &wanted, &component);
+        if range.is_some() {
+            text.push_str(&beside(&situation, &usual, &wanted, &component));
+        }
+        printer::data(&text)?;
+    } else {
+        printer::structured(&component, args.output)?;
+    }
+    match &component {
+        Component::Solved(_) => Ok(()),
+        Component::Unsolvable(_) => Err(refusal(&situation, package, &component)),
+    }
+}
+
+/// The answer is no; for a package that nobody has, with what may be meant.
+fn refusal(situation: &Situation, package: &str, component: &Component) -> Failure {
+    let failure = outcome::refusal(&[component]);
+    let names: Vec<String> = situation
+        .catalogs
+        .iter()
+        .filter_map(|catalog| catalog.snapshot())
+        .flat_map(Snapshot::names)
+        .collect();
+    if names.iter().any(|name| name == package) {
+        return failure;
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    match similar::names(package, &names) {
+        Some(similar) => failure.hint(similar),
+        None => failure,
+    }
+}
+
+/// `PACKAGE[@RANGE]`
+fn asked(text: &str) -> Result<(&str, Option<UserRange>), Failure> {
+    let Some((package, range)) = text.split_once('@') else {
+        return Ok((text, None));
+    };
+    let range = UserRange::parse(range)
+        .with_context(|| format!("`{range}` is neither a version nor a range"))
+        .map_err(|error| {
+            Failure::usage(error)
+                .hint("write it as in `etcd@0.9.4`, `etcd@^0.9` or `etcd@>=1.2 <2`")
+        })?;
+    Ok((package, Some(range)))
+}
+
+/// The Subscription of the package, or the one that somebody would make.
+pub(super) fn subscription(
+    situation: &Situation,
+    package: &str,
+    channel: Option<&str>,
+) -> Subscription {
+    let mut all = situation.subscriptions.iter();
+    let mut subscription = all
+        .find(|subscription| subscription.package == package)
+        .cloned()
+        .unwrap_or_else(|| {
+            let is_taken = |name: &str| situation.subscriptions.iter().any(|s| s.name == name);
+            let names = std::iter::once(package.to_owned())
+                .chain((2..).map(|number| format!("{package}-{number}")));
+            Subscription {
+                name: names
+                    .into_iter()
+                    .find(|name| !is_taken(name))
+                    .unwrap_or_default(),
+                package: package.to_owned(),
+                // Where there is only one there is nothing to choose.
+                catalog: match situation.catalogs.as_slice() {
+                    [only] => only.listing.key.clone(),
+                    _ => CatalogKey::default(),
+                },
+                ..Subscription::default()
+            }
+        });
+    if let Some(channel) = channel {
+        channel.clone_into(&mut subscription.channel);
+    }
+    subscription
+}
+
+/// What becomes of a Subscription among all others.
+pub(super) fn component_for(situation: &Situation, wanted: &Subscription) -> Option<Component> {
+    let others = situation.subscriptions.iter();
+    let others = others.filter(|subscription| subscription.name != wanted.name);
+    let all: Vec<Subscription> = others.chain([wanted]).cloned().collect();
+    let mut components: Vec<Component> = resolve(&situation.request(all))
+        .components
+        .into_iter()
+        .filter(|component| component.subscriptions().contains(&wanted.name))
+        .collect();
+    // Where it is part of a contradiction, but not the one that yields to it, it has both.
+    components.sort_by_key(|component| matches!(component, Component::Unsolvable(_)));
+    components.into_iter().next()
+}
+
+fn told(situation: &Situation, wanted: &Subscription, component: &Component) -> String {
+    match component {
+        Component::Unsolvable(explanation) => outcome::unsolvable(explanation),
+        Component::Solved(solution) => match Answer::find(wanted, solution) {
+            Some(answer) => why::told(situation, wanted, &answer, solution),
+            None => outcome::solved(solution, situation),
+        },
+    }
+}
+
+/// What there would be without the range.
+fn beside(
+    situation: &Situation,
+    usual: &Subscription,
+    wanted: &Subscription,
+    component: &Component,
+) -> String {
+    let Some(Component::Solved(other)) = component_for(situation, usual) else {
+        return String::new();
+    };
+    let Some(other_answer) = Answer::find(usual, &other) else {
+        return String::new();
+    };
+    let range = wanted.version.as_ref().map(UserRange::as_str);
+    let range = range.unwrap_or_default();
+    let other_name = other_answer.words(situation);
+    let text = match component {
+        Component::Solved(solution) => {
+            let same = Answer::find(wanted, solution)
+                .is_some_and(|answer| answer.bundle() == other_answer.bundle());
+            if same {
+                format!("it is the same without `version: {range}`\n")
+            } else {
+                let why = why::version(situation, usual, &other_answer).join("; ");
+                format!(
+                    "it can be had with `version: {range}`; without it {other_name} is chosen: {why}\n"
+                )
+            }
+        }
+        Component::Unsolvable(_) => {
+            let why = why::version(situation, usual, &other_answer).join("; ");
+            format!("without `version: {range}` {other_name} is chosen: {why}\n")
+        }
+    };
+    // One line, of which only the end is ours.
+    format!("{}\n", printer::visible(text.trim_end()))
+}

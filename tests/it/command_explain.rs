@@ -1,0 +1,194 @@
+//! `chandler explain` as a shell sees it.
+
+use serde_json::{Value, json};
+
+use crate::command_plan::{csv, documents, shell, subscription};
+
+#[test]
+fn it_tells_what_would_be_installed_and_why_that() {
+    let said = shell().done("explain gopher --catalog hub");
+    assert_eq!(
+        said,
+        "gopher 2.0.0 would be installed (gopher.v2.0.0)\n  \
+           catalog: default/hub, the only one\n  \
+           channel: stable, the default channel\n  \
+           version: the newest of channel stable\n\
+         with it: shovel 1.0.0 (shovel.v1.0.0) from channel stable of default/hub, because \
+         gopher.v2.0.0 needs the API Shovel (tools.example.com/v1)\n\
+         subscribe shovel-stable-hub-default: keeps shovel up to date in channel stable\n"
+    );
+}
+
+#[test]
+fn for_programs_it_is_one_component_of_the_plan() {
+    let shell = shell();
+    let said: Value =
+        serde_json::from_str(&shell.done("explain gopher --catalog hub -o json")).unwrap();
+    let subscription = subscription("gopher", json!({"sourceNamespace": "default"}), "");
+    let mut subscription = subscription;
+    subscription["metadata"] = json!({"name": "gopher"});
+    shell.write("subs.yaml", &documents(&[subscription]));
+    let plan = shell.done("plan --catalog hub --subscriptions subs.yaml -o json");
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!(said, plan["components"][0]);
+}
+
+#[test]
+fn a_version_that_would_not_be_chosen_can_be_had_by_name() {
+    let said = shell().done("explain gopher@1.1.0 --catalog hub");
+    assert!(
+        said.starts_with("gopher 1.1.0 would be installed (gopher.v1.1.0)\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("version: not 2.0.0, 1.2.0: not within `1.1.0`"),
+        "{said}"
+    );
+    let last = said.lines().last().unwrap();
+    assert_eq!(
+        last,
+        "it can be had with `version: 1.1.0`; without it gopher 2.0.0 is chosen: the newest of \
+         channel stable"
+    );
+}
+
+#[test]
+fn a_version_that_would_be_chosen_anyway_is_said_to_be_so() {
+    let said = shell().done("explain gopher@^2 --catalog hub --channel stable");
+    assert!(said.contains("channel: stable, as asked"), "{said}");
+    assert!(
+        said.ends_with("it is the same without `version: ^2`\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn why_not_a_version_that_cannot_be_had() {
+    let shell = shell();
+    let said = shell.run("explain gopher@2.1.0 --catalog hub");
+    assert_eq!(said.code, Some(1));
+    assert!(said.out.starts_with("no: "), "{}", said.out);
+    assert!(said.out.contains("excavator"), "{}", said.out);
+    assert!(
+        said.out
+            .contains("without `version: 2.1.0` gopher 2.0.0 is chosen"),
+        "{}",
+        said.out
+    );
+    let said = shell.run("explain gopher@2.1.0 --catalog hub -o json");
+    assert_eq!(said.code, Some(1));
+    let component: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(component["outcome"], "unsolvable");
+}
+
+#[test]
+fn why_not_the_newest_of_the_channel() {
+    let said = shell().done("explain gopher --catalog hub --channel edge");
+    assert!(
+        said.starts_with("gopher 2.0.0 would be installed"),
+        "{said}"
+    );
+    let reason = said
+        .lines()
+        .find(|line| line.contains("version: not 2.1.0: "))
+        .unwrap();
+    assert!(reason.contains("excavator"), "{said}");
+}
+
+#[test]
+fn an_upgrade_says_what_makes_it_possible() {
+    let explained = |installed: &str, version: &str| {
+        let shell = shell();
+        shell.write(
+            "subs.yaml",
+            &documents(&[subscription(
+                "gopher",
+                json!({"version": version}),
+                &format!("gopher.v{installed}"),
+            )]),
+        );
+        shell.write(
+            "csvs.yaml",
+            &documents(&[csv("gopher", installed, "Succeeded")]),
+        );
+        shell.done("explain gopher --catalog hub --subscriptions subs.yaml --installed csvs.yaml")
+    };
+    let said = explained("1.2.0", "");
+    assert!(said.contains("in place of gopher.v1.2.0"), "{said}");
+    assert!(
+        said.contains("upgrade: gopher.v2.0.0 replaces gopher.v1.2.0"),
+        "{said}"
+    );
+    let said = explained("1.0.5", "");
+    assert!(
+        said.contains("upgrade: gopher.v2.0.0 skips gopher.v1.0.5"),
+        "{said}"
+    );
+    let said = explained("0.9.0", "");
+    assert!(
+        said.contains("gopher.v0.9.0 is in the skipRange `<1.0.0` of gopher.v1.2.0"),
+        "{said}"
+    );
+    assert!(
+        said.contains("not 2.0.0: no upgrade leads there directly from gopher.v0.9.0"),
+        "{said}"
+    );
+    let said = explained("1.0.0", "");
+    assert!(said.contains("gopher 1.1.0 would be installed"), "{said}");
+    let said = explained("2.0.0", "");
+    assert!(
+        said.starts_with(
+            "gopher 2.0.0 stays as it is (gopher.v2.0.0)\n  version: the newest of channel stable\n"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn of_several_catalogs_it_says_why_this_one() {
+    let shell = shell();
+    let said = shell.done("explain shovel --catalog hub=hub --catalog extra=extra");
+    assert!(
+        said.contains("catalog: default/extra, not default/hub: it comes first by name"),
+        "{said}"
+    );
+    let said = shell.done("explain badger --catalog hub=hub --catalog extra=extra");
+    assert!(
+        said.contains("default/extra, the only one of 2 catalogs that has the package"),
+        "{said}"
+    );
+    assert!(said.contains("with it: gopher 1.2.0"), "{said}");
+    let said = shell.done("explain shovel@1.0.0 --catalog hub=hub --catalog extra=extra");
+    assert!(
+        said.contains("catalog: default/hub, because nothing fits in default/extra"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_unknown_package_comes_with_what_may_be_meant() {
+    let shell = shell();
+    for catalogs in ["--catalog hub", "--catalog hub=hub --catalog extra=extra"] {
+        let said = shell.fails(1, &format!("explain gofer {catalogs}"));
+        assert!(said.contains("`gopher`"), "{said}");
+    }
+}
+
+#[test]
+fn what_is_no_range_is_wrong_usage() {
+    let said = shell().fails(2, "explain gopher@new --catalog hub");
+    assert!(
+        said.contains("`new` is neither a version nor a range"),
+        "{said}"
+    );
+    assert!(said.contains("hint: "), "{said}");
+}
+
+#[test]
+fn without_a_cluster_it_says_that_catalogs_can_be_named() {
+    let said = shell().fails(3, "explain gopher --kubeconfig none.yaml");
+    assert!(
+        said.contains("hint: ") && said.contains("--catalog"),
+        "{said}"
+    );
+}
