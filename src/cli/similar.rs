@@ -3,8 +3,23 @@
 /// More than this is no hint any more.
 const MANY: usize = 10;
 
-/// Names that are nearly the one that was asked for.
+/// Asks whether names that are nearly the one that was asked for are meant.
 pub(super) fn names(wanted: &str, names: &[&str]) -> Option<String> {
+    let near = near(wanted, names);
+    (!near.is_empty()).then(|| format!("did you mean {}?", listed(&near)))
+}
+
+/// Names that are nearly the one that was asked for, or else all there are.
+pub(super) fn or_all(wanted: &str, names: &[&str]) -> String {
+    let near = near(wanted, names);
+    match (near.as_slice(), names) {
+        ([], []) => "there is none at all".to_owned(),
+        ([], all) => format!("there are {}", listed(all)),
+        (near, _) => format!("there are {}", listed(near)),
+    }
+}
+
+fn near<'n>(wanted: &str, names: &[&'n str]) -> Vec<&'n str> {
     let mut near: Vec<&str> = names
         .iter()
         .filter(|name| is_near(wanted, name))
@@ -12,15 +27,7 @@ pub(super) fn names(wanted: &str, names: &[&str]) -> Option<String> {
         .collect();
     near.sort_unstable();
     near.dedup();
-    (!near.is_empty()).then(|| format!("there are {}", listed(&near)))
-}
-
-/// Names that are nearly the one that was asked for, or else all there are.
-pub(super) fn or_all(wanted: &str, names: &[&str]) -> String {
-    self::names(wanted, names).unwrap_or_else(|| match names {
-        [] => "there is none at all".to_owned(),
-        names => format!("there are {}", listed(names)),
-    })
+    near
 }
 
 fn listed(names: &[&str]) -> String {
@@ -86,8 +93,11 @@ mod tests {
     #[test]
     fn what_is_near_is_named_and_else_everything() {
         let all = ["etcd", "kiali", "vault"];
-        assert_eq!(names("kialy", &all).unwrap(), "there are `kiali`");
-        assert_eq!(names("etcd-operator", &all).unwrap(), "there are `etcd`");
+        assert_eq!(names("kialy", &all).unwrap(), "did you mean `kiali`?");
+        assert_eq!(
+            names("etcd-operator", &all).unwrap(),
+            "did you mean `etcd`?"
+        );
         assert_eq!(names("prometheus", &all), None);
         assert_eq!(or_all("prometheus", &["a", "b"]), "there are `a`, `b`");
         assert_eq!(or_all("prometheus", &[]), "there is none at all");

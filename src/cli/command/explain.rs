@@ -1,5 +1,6 @@
 //! `chandler explain`
 
+mod version;
 mod why;
 
 use anyhow::Context as _;
@@ -170,14 +171,14 @@ fn beside(
             if same {
                 format!("it is the same without `version: {range}`\n")
             } else {
-                let why = why::version(situation, usual, &other_answer).join("; ");
+                let why = version::version(situation, usual, &other_answer).join("; ");
                 format!(
                     "it can be had with `version: {range}`; without it {other_name} is chosen: {why}\n"
                 )
             }
         }
         Component::Unsolvable(_) => {
-            let why = why::version(situation, usual, &other_answer).join("; ");
+            let why = version::version(situation, usual, &other_answer).join("; ");
             format!("without `version: {range}` {other_name} is chosen: {why}\n")
         }
     };
