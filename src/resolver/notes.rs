@@ -114,7 +114,7 @@ fn of_subscription(
         && !words::is_newest(problem, subscription, &csv.name)
     {
         notes.push(format!(
-            "{} stays as it is: nothing in {} upgrades it (an entry that others skip upgrades nothing)",
+            "{} stays as it is: {} lists nothing that upgrades it (what others skip upgrades nothing)",
             csv.name,
             words::place(subscription)
         ));
