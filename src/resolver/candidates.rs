@@ -369,6 +369,9 @@ impl Aisle<'_, '_> {
             .iter()
             .copied()
             .filter(|&(entry, _)| self.channel().upgrades(entry, &current.name, version))
+            // A range without an end has the version itself in it, and newer ones: what is
+            // installed already is no upgrade, and what comes behind it is a downgrade.
+            .take_while(|&(entry, _)| self.channel().entries()[entry].name != current.name)
             .collect();
         let before = self.found.offers.len();
         for &(_, bundle) in &successors {

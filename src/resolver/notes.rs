@@ -113,7 +113,7 @@ fn of_subscription(
     }
     if need.candidates.len() == 1
         && need.obstacles.is_empty()
-        && !words::is_listed(problem, subscription, &csv.name)
+        && !words::is_newest(problem, subscription, &csv.name)
     {
         notes.push(format!(
             "{} stays as it is: {} lists nothing that upgrades it",

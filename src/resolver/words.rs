@@ -109,18 +109,24 @@ fn words_of(api: &crate::api::gvk::GroupVersionKind) -> String {
     format!("{} ({}/{})", api.kind, api.group, api.version)
 }
 
-/// Whether a channel that a Subscription follows lists a bundle.
-pub(super) fn is_listed(problem: &Problem<'_>, subscription: &Subscription, bundle: &str) -> bool {
+/// Whether a bundle is the newest of a channel that a Subscription follows.
+pub(super) fn is_newest(problem: &Problem<'_>, subscription: &Subscription, bundle: &str) -> bool {
     let package = problem
         .market
         .named(&subscription.catalog)
         .and_then(|catalog| problem.market.package(catalog, &subscription.package));
     package.is_none_or(|package| {
-        let followed = package.channels.iter().filter(|channel| {
+        let mut followed = package.channels.iter().filter(|channel| {
             subscription.channel.is_empty() || subscription.channel == channel.name()
         });
-        let mut entries = followed.flat_map(|channel| channel.entries());
-        entries.any(|entry| entry.name == bundle)
+        followed.any(|channel| {
+            let first = channel
+                .order()
+                .ok()
+                .and_then(|order| order.first().copied());
+            let first = first.and_then(|at| channel.entries().get(at));
+            first.is_some_and(|entry| entry.name == bundle)
+        })
     })
 }
 
