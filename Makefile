@@ -45,12 +45,17 @@ test-cluster: ## Only the tests on a real cluster; TEST=name for one of them
 	cargo build --example stand-in
 	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && cargo test --test cluster $(TEST)
 
-.PHONY: soak bench
+.PHONY: soak bench parity
 soak: ## Long runs: many more random cases, a cluster killed again and again
 	PROPTEST_CASES=100000 cargo test --release --lib
+	CASES=1000000 cargo test --release --test it resolver_oracle
 	cd deploy/local && CHANDLER_SOAK=1 go test -count=1 -timeout 60m -v ./...
-bench: ## Benchmarks
-	cargo bench
+bench: $(TARGET_DIR)/parity ## Benchmarks, those of the resolver beside OLM's
+	CHANDLER_PARITY=$(abspath $(TARGET_DIR)/parity) cargo bench
+parity: $(TARGET_DIR)/parity ## Ask OLM's resolver the same questions; CASES=n random ones (5000)
+	CHANDLER_PARITY=$(abspath $(TARGET_DIR)/parity) cargo test --test it resolver_parity
+$(TARGET_DIR)/parity: $(wildcard tests/parity/*.go tests/parity/go.*)
+	cd tests/parity && go build -o $(abspath $@) .
 
 .PHONY: lint fmt
 lint: ## Everything that is checked without being run
