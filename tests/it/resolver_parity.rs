@@ -67,7 +67,11 @@ impl Olm {
     }
 
     fn refuses(&self) -> bool {
-        matches!(self, Self::Unsolvable { .. })
+        match self {
+            Self::Unsolvable { .. } => true,
+            Self::Varies { outcomes } => outcomes.iter().all(Self::refuses),
+            Self::Solved { .. } | Self::Error { .. } => false,
+        }
     }
 }
 
@@ -287,6 +291,15 @@ fn real_problems() -> Vec<Problem> {
                 })
         };
         let mut around: Vec<PackageInput> = packages.iter().filter(concerns).cloned().collect();
+        // OLM takes seconds for more.
+        if around
+            .iter()
+            .map(|package| package.bundles.len())
+            .sum::<usize>()
+            > 150
+        {
+            continue;
+        }
         for bundle in around.iter_mut().flat_map(|package| &mut package.bundles) {
             bundle.min_kube_version = None;
         }
@@ -381,6 +394,10 @@ fn without_failing_catalogs(input: &mut Input, _: &Resolution) {
     for catalog in &mut input.catalogs {
         if catalog.problem.take().is_some() {
             catalog.packages.clear();
+            // Whoever has something of it keeps that.
+            input.subscriptions.retain(|one| {
+                one.installed_csv.is_empty() || one.catalog.as_ref() != Some(&catalog.name)
+            });
         }
     }
 }
@@ -396,6 +413,10 @@ fn without_malformed(input: &mut Input, _: &Resolution) {
                 Requires::Constraint { constraint } => {
                     Some(("olm.constraint".to_owned(), constraint.to_string()))
                 }
+                Requires::Package { package, range } => Some((
+                    "olm.package.required".to_owned(),
+                    serde_json::json!({"packageName": package, "versionRange": range}).to_string(),
+                )),
                 _ => None,
             });
             requirements(&constraints.collect::<Vec<_>>()).is_ok()
@@ -499,6 +520,25 @@ fn adopted(input: &mut Input, resolution: &Resolution) {
 }
 
 fn without_replaced(input: &mut Input, _: &Resolution) {
+    // In a circle nothing is the newest, and everything is there.
+    let replaced_by = |name: &String| input.installed.iter().find(|csv| csv.replaces == *name);
+    let circular: Vec<String> = input
+        .installed
+        .iter()
+        .filter(|csv| {
+            let mut next = Some(*csv);
+            for _ in 0..=input.installed.len() {
+                next = next.and_then(|csv| replaced_by(&csv.name));
+            }
+            next.is_some()
+        })
+        .map(|csv| csv.name.clone())
+        .collect();
+    for csv in &mut input.installed {
+        if circular.contains(&csv.name) {
+            csv.replaces.clear();
+        }
+    }
     let replaced: Vec<(String, String)> = input
         .installed
         .iter()
