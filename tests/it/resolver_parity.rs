@@ -77,10 +77,14 @@ impl Olm {
 
 /// A difference on purpose: how the input has to change for OLM to see what we see.
 type Change = fn(&mut Input, &Resolution);
-const CHANGES: [(&str, Change); 9] = [
+const CHANGES: [(&str, Change); 10] = [
     (
         "isolation: Subscriptions that cannot be met are set aside",
         set_aside,
+    ),
+    (
+        "what is installed may contradict itself",
+        without_needs_of_facts,
     ),
     (
         "a failing catalog concerns only those who need it",
@@ -386,6 +390,16 @@ fn set_aside(input: &mut Input, resolution: &Resolution) {
                 csv.package = csv.package.clone().or(package);
             }
             input.subscriptions.retain(|one| !aside(one));
+        }
+    }
+}
+
+/// What no Subscription has is there, whatever it needs.
+fn without_needs_of_facts(input: &mut Input, _: &Resolution) {
+    for csv in &mut input.installed {
+        let mut owners = input.subscriptions.iter();
+        if !owners.any(|one| one.installed_csv == csv.name) {
+            csv.requires.clear();
         }
     }
 }
