@@ -226,7 +226,7 @@ fn request<'a>(
             key: CatalogKey::new("olm", "hub"),
             priority: 0,
             contents: Contents::Current(catalog),
-            curation: Curation::new(&[]).unwrap(),
+            curation: Curation::default(),
         }],
         installed: installed.to_vec(),
         subscriptions: subscriptions.to_vec(),
