@@ -50,7 +50,7 @@ pub use predicate::{Reach, Requirement};
 pub use request::{
     Catalog, CatalogKey, Contents, Dependencies, Installed, Progress, Request, Subscription,
 };
-pub use resolve::resolve;
+pub use resolve::{resolve, solve};
 pub use snapshot::{Packages, Snapshot};
 pub use solution::{
     Component, GeneratedSubscription, HeldBack, Install, Kept, Resolution, Solution,

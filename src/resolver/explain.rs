@@ -21,7 +21,7 @@ pub(super) fn explain(
         .map(|&at| problem.subscription(at).name.clone())
         .collect();
     let Some(proof) = &stuck.proof else {
-        return too_hard(requests);
+        return unexplained(requests, with_nearest);
     };
     let mut story = Story::new(problem, proof);
     let summary = story.summary(&stuck.aside);
@@ -50,8 +50,14 @@ pub(super) fn explain(
     }
 }
 
-fn too_hard(requests: Vec<String>) -> Explanation {
-    let summary = "no solution was found, and there are too many candidates to say why; name a channel or a version to have fewer".to_owned();
+/// Nobody wants to know, or nobody can tell.
+fn unexplained(requests: Vec<String>, is_wanted: bool) -> Explanation {
+    let summary = if is_wanted {
+        "no solution was found, and there are too many candidates to say why; name a channel or a version to have fewer"
+    } else {
+        "cannot be met"
+    };
+    let summary = summary.to_owned();
     Explanation {
         requests,
         text: summary.clone(),

@@ -19,6 +19,12 @@ pub fn resolve(request: &Request<'_>) -> Resolution {
     resolve_with(request, &Rc::default(), true)
 }
 
+/// As [`resolve`], for those who only want to know what would be installed: what cannot be met is
+/// not explained, and upgrades that are held back are not told.
+pub fn solve(request: &Request<'_>) -> Resolution {
+    resolve_with(request, &Rc::default(), false)
+}
+
 /// As [`resolve`], with packages that were read before. Looking for the nearest change that works
 /// resolves changed requests, whose own failures nobody reads.
 pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, explains: bool) -> Resolution {
@@ -27,7 +33,7 @@ pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, explains: b
     let everyone: Vec<usize> = (0..request.subscriptions.len()).collect();
     let mut open = VecDeque::from(problem.groups(&everyone, &problem.present.facts()));
     while let Some(group) = open.pop_front() {
-        match settle(&problem, &group) {
+        match settle(&problem, &group, explains) {
             Settled::Solved(selection, ignored) => {
                 let mut solution = Solution::new(&problem, &group, &selection, &ignored);
                 if explains {
@@ -70,9 +76,13 @@ pub(super) struct Stuck {
     pub(super) core: Vec<usize>,
     /// Those of them that are set aside.
     pub(super) aside: Vec<usize>,
-    /// `None` if it could not be found out in reasonable time.
+    /// `None` if it could not be found out in reasonable time, or nobody wants to know.
     pub(super) proof: Option<Box<Proof>>,
 }
+
+/// Of so many Subscriptions those that cannot be met are found faster by leaving them out one after
+/// the other than by a proof.
+const FEW: usize = 16;
 
 enum Settled {
     /// With the needs of facts that were not looked at.
@@ -92,115 +102,132 @@ pub(super) fn task(problem: &Problem<'_>, subscriptions: &[usize], facts: &[usiz
     }
 }
 
-fn settle(problem: &Problem<'_>, group: &Group) -> Settled {
+fn settle(problem: &Problem<'_>, group: &Group, explains: bool) -> Settled {
     let mut task = task(problem, &group.subscriptions, &group.facts);
     loop {
-        let verdict = match search(problem, &task) {
+        let suspects = match search(problem, &task) {
             Answer::Solution(selection) => {
                 return Settled::Solved(selection, task.ignored.into_iter().collect());
             }
-            Answer::Impossible => refute(problem, &task),
-            Answer::TooHard => prove(problem, &task),
+            Answer::Impossible if group.subscriptions.len() <= FEW => group.subscriptions.clone(),
+            answer => {
+                let verdict = match answer {
+                    Answer::Impossible => refute(problem, &task),
+                    _ => prove(problem, &task),
+                };
+                match verdict {
+                    Verdict::Possible(choices) => {
+                        let selection = Selection::of(problem, &task, choices);
+                        return Settled::Solved(selection, task.ignored.into_iter().collect());
+                    }
+                    Verdict::Impossible(proof) => in_proof(problem, group, &task, &proof),
+                    Verdict::TooHard => {
+                        let everyone = group.subscriptions.clone();
+                        return Settled::Stuck(Stuck {
+                            core: everyone.clone(),
+                            aside: everyone,
+                            proof: None,
+                        });
+                    }
+                }
+            }
         };
-        let proof = match verdict {
-            Verdict::Possible(choices) => {
-                let selection = Selection::of(problem, &task, choices);
-                return Settled::Solved(selection, task.ignored.into_iter().collect());
-            }
-            Verdict::Impossible(proof) => proof,
-            Verdict::TooHard => {
-                let everyone = group.subscriptions.clone();
-                return Settled::Stuck(Stuck {
-                    core: everyone.clone(),
-                    aside: everyone,
-                    proof: None,
-                });
-            }
-        };
-        let core = core(problem, group, &task, &proof);
-        if core.is_empty() {
-            // What is installed contradicts itself. That is how it is; the rest goes on without
-            // the needs that cannot be met.
-            let before = task.ignored.len();
-            let facts: BTreeSet<ChoiceId> = task.facts.iter().copied().collect();
-            task.ignored.extend(
-                proof
-                    .needs
-                    .iter()
-                    .filter(|(choice, _)| facts.contains(choice)),
-            );
-            if task.ignored.len() > before {
-                continue;
-            }
+        let core = core(problem, &task, suspects);
+        if core.is_empty() && ignore(problem, &mut task) {
+            continue;
         }
-        return Settled::Stuck(stuck(problem, group, &task, core, proof));
+        let core = if core.is_empty() {
+            group.subscriptions.clone()
+        } else {
+            core
+        };
+        return Settled::Stuck(stuck(problem, &task, core, explains));
     }
 }
 
-/// The Subscriptions of a proof, without those without which there still would be no solution. They
-/// are taken out one by one.
-fn core(problem: &Problem<'_>, group: &Group, whole: &Task, proof: &Proof) -> Vec<usize> {
-    let is_impossible = |subscriptions: &[usize]| {
-        let task = Task {
-            needs: task(problem, subscriptions, &[]).needs,
-            ..whole.clone()
-        };
-        search(problem, &task) == Answer::Impossible
-    };
-    let involved = |at: &usize| proof.roots.contains(&problem.roots[*at]);
-    let subscriptions = group.subscriptions.iter().copied();
-    let mut core: Vec<usize> = subscriptions.filter(involved).collect();
-    // A proof about the best candidates does not always hold for all of them.
-    if !is_impossible(&core) {
-        core.clone_from(&group.subscriptions);
+/// The task of these Subscriptions beside the same facts.
+fn only(problem: &Problem<'_>, whole: &Task, subscriptions: &[usize]) -> Task {
+    Task {
+        needs: task(problem, subscriptions, &[]).needs,
+        ..whole.clone()
     }
+}
+
+fn is_impossible(problem: &Problem<'_>, whole: &Task, subscriptions: &[usize]) -> bool {
+    search(problem, &only(problem, whole, subscriptions)) == Answer::Impossible
+}
+
+/// The Subscriptions that a proof speaks of; all of them if it does not hold for these alone: one
+/// about the best candidates does not always hold for all of them.
+fn in_proof(problem: &Problem<'_>, group: &Group, whole: &Task, proof: &Proof) -> Vec<usize> {
+    let involved = |at: &usize| proof.roots.contains(&problem.roots[*at]);
+    let named: Vec<usize> = group
+        .subscriptions
+        .iter()
+        .copied()
+        .filter(involved)
+        .collect();
+    if is_impossible(problem, whole, &named) {
+        named
+    } else {
+        group.subscriptions.clone()
+    }
+}
+
+/// Takes out of Subscriptions, one by one from the last, those without which there still is no
+/// solution.
+fn core(problem: &Problem<'_>, whole: &Task, mut core: Vec<usize>) -> Vec<usize> {
     let mut next = core.len();
     while next > 0 {
         next -= 1;
         let mut fewer = core.clone();
         fewer.remove(next);
-        if is_impossible(&fewer) {
+        if is_impossible(problem, whole, &fewer) {
             core = fewer;
         }
     }
     core
 }
 
-fn stuck(
-    problem: &Problem<'_>,
-    group: &Group,
-    whole: &Task,
-    core: Vec<usize>,
-    proof: Box<Proof>,
-) -> Stuck {
-    let core = if core.is_empty() {
-        group.subscriptions.clone()
-    } else {
-        core
+/// What is installed contradicts itself. That is how it is; the rest goes on without the needs of
+/// facts that cannot be met. Says whether there were any.
+fn ignore(problem: &Problem<'_>, task: &mut Task) -> bool {
+    let alone = only(problem, task, &[]);
+    let Verdict::Impossible(proof) = refute(problem, &alone) else {
+        return false;
     };
-    // A proof about the core alone has nothing in it that does not matter.
-    let smaller = Task {
-        needs: task(problem, &core, &[]).needs,
-        ..whole.clone()
-    };
-    let proof = match refute(problem, &smaller) {
-        Verdict::Impossible(smaller) => smaller,
-        Verdict::Possible(_) | Verdict::TooHard => proof,
-    };
-    // An operator that runs is not to suffer from one that comes.
-    let newcomers: Vec<usize> = core
+    let facts: BTreeSet<ChoiceId> = task.facts.iter().copied().collect();
+    let before = task.ignored.len();
+    let needs = proof
+        .needs
         .iter()
-        .copied()
-        .filter(|&at| problem.present.current.get(at).copied().flatten().is_none())
-        .collect();
+        .filter(|(choice, _)| facts.contains(choice));
+    task.ignored.extend(needs);
+    task.ignored.len() > before
+}
+
+fn stuck(problem: &Problem<'_>, whole: &Task, core: Vec<usize>, explains: bool) -> Stuck {
+    // A proof about the core alone has nothing in it that does not matter.
+    let proof = explains.then(|| refute(problem, &only(problem, whole, &core)));
+    let proof = proof.and_then(|verdict| match verdict {
+        Verdict::Impossible(proof) => Some(proof),
+        Verdict::Possible(_) | Verdict::TooHard => None,
+    });
+    // An operator that runs is not to suffer from one that comes.
+    let is_new = |at: &usize| {
+        problem
+            .present
+            .current
+            .get(*at)
+            .copied()
+            .flatten()
+            .is_none()
+    };
+    let newcomers: Vec<usize> = core.iter().copied().filter(is_new).collect();
     let aside = if newcomers.is_empty() {
         core.clone()
     } else {
         newcomers
     };
-    Stuck {
-        core,
-        aside,
-        proof: Some(proof),
-    }
+    Stuck { core, aside, proof }
 }

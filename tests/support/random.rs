@@ -97,7 +97,7 @@ const LARGE: Size = Size {
     versions: 5,
     subscriptions: 4,
 };
-const LARGE_EVERY: u64 = 16;
+const LARGE_EVERY: u64 = 64;
 
 /// The problem of a seed.
 pub fn input(seed: u64, taste: Taste) -> Input {
