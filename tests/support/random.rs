@@ -83,6 +83,13 @@ struct Size {
 
 /// What goes wrong mostly goes wrong in a few packages of a few versions, and many such problems
 /// can be tried in the time of a large one.
+const TINY: Size = Size {
+    catalogs: 2,
+    packages: 2,
+    channels: 2,
+    versions: 2,
+    subscriptions: 2,
+};
 const SMALL: Size = Size {
     catalogs: 2,
     packages: 3,
@@ -98,13 +105,16 @@ const LARGE: Size = Size {
     subscriptions: 4,
 };
 const LARGE_EVERY: u64 = 64;
+const SMALL_EVERY: u64 = 8;
 
 /// The problem of a seed.
 pub fn input(seed: u64, taste: Taste) -> Input {
     let size = if seed.is_multiple_of(LARGE_EVERY) {
         LARGE
-    } else {
+    } else if seed.is_multiple_of(SMALL_EVERY) {
         SMALL
+    } else {
+        TINY
     };
     let mut chance = Chance::new(seed);
     let packages = chance.between(1, size.packages);
