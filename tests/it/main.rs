@@ -13,6 +13,7 @@ mod command_bundle;
 mod command_catalog;
 mod command_help;
 mod command_line;
+mod crd_data;
 mod crds;
 mod csv;
 mod fbc;
