@@ -105,7 +105,7 @@ fn real_crds_can_be_compared_and_judged() {
     let (mut pairs, mut equal, mut harmless, mut refusals) = (0, 0, 0, 0);
     let mut counts: BTreeMap<(Severity, String), (usize, String)> = BTreeMap::new();
     for ((package, name), versions) in &seen.crds {
-        for (_, crd) in versions.iter() {
+        for (_, crd) in versions {
             assert_eq!(compare(crd, crd), [], "{package} {name}");
         }
         for two in versions.windows(2) {

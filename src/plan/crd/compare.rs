@@ -175,7 +175,7 @@ fn namesakes(
                 words,
             )]
         }
-        (Some(old), Some(new)) => Walk::changes(path, old, new),
+        (Some(old), Some(new)) => Walk::changes(&path, old, new),
     }
 }
 

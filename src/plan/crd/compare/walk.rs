@@ -24,7 +24,7 @@ pub(super) struct Place<'a> {
 impl Walk {
     /// All changes between two schemas.
     pub(super) fn changes(
-        path: String,
+        path: &str,
         old: &JSONSchemaProps,
         new: &JSONSchemaProps,
     ) -> Vec<SchemaChange> {
@@ -32,7 +32,7 @@ impl Walk {
             changes: Vec::new(),
         };
         let root = Place {
-            path: &path,
+            path,
             is_watched: watches(new),
             is_object: true,
         };

@@ -10,13 +10,17 @@ use super::super::{Severity, compare, schema_of, validate, validate_ratcheted};
 use super::{CustomResourceDefinition, crd, ship};
 
 /// Numbers out of a seed.
-struct Dice(u64);
+struct Dice {
+    state: u64,
+    /// One in so many things changes.
+    change: u64,
+}
 
 impl Dice {
     fn roll(&mut self, sides: u64) -> u64 {
         // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (mixed ^ (mixed >> 31)) % sides
@@ -39,7 +43,7 @@ fn keyword(dice: &mut Dice, name: &str, values: &[Value], old: &mut Value, new: 
             schema[name] = value;
         }
     };
-    if dice.one_in(8) {
+    if dice.one_in(dice.change) {
         set(dice, old, None);
         set(dice, new, None);
     } else if dice.one_in(3) {
@@ -52,7 +56,7 @@ fn keyword(dice: &mut Dice, name: &str, values: &[Value], old: &mut Value, new: 
 /// A schema before and after.
 fn pair(dice: &mut Dice, depth: u32) -> (Value, Value) {
     let kinds = if depth == 0 { 4 } else { 7 };
-    if dice.one_in(40) {
+    if dice.one_in(dice.change * 8) {
         let (old, _) = pair(dice, 0);
         let (_, new) = pair(dice, 0);
         return (old, new);
@@ -75,12 +79,13 @@ fn pair(dice: &mut Dice, depth: u32) -> (Value, Value) {
         &mut old,
         &mut new,
     );
-    for schema in [&mut old, &mut new] {
-        if dice.one_in(12) {
-            let default = value(dice, schema);
+    if dice.one_in(4) {
+        let default = value(dice, &old);
+        for schema in [&mut old, &mut new] {
             let probe = crd(&json!({"type": "object", "properties": {"x": schema.clone()}}));
-            if validate(&ship(&json!({"x": default})), &probe, "v1").is_empty() {
-                schema["default"] = default;
+            let is_right = validate(&ship(&json!({"x": default})), &probe, "v1").is_empty();
+            if is_right && !dice.one_in(dice.change) {
+                schema["default"] = default.clone();
             }
         }
     }
@@ -209,10 +214,10 @@ fn object(dice: &mut Dice, depth: u32) -> (Value, Value) {
         let (mut before, mut now) = (Map::new(), Map::new());
         for name in ["a", "b", "c"] {
             let (old_field, new_field) = pair(dice, depth - 1);
-            if !dice.one_in(10) {
+            if !dice.one_in(dice.change) {
                 before.insert(name.to_owned(), old_field);
             }
-            if !dice.one_in(10) {
+            if !dice.one_in(dice.change) {
                 now.insert(name.to_owned(), new_field);
             }
         }
@@ -317,7 +322,10 @@ thread_local! {
 }
 
 fn try_one(seed: u64) {
-    let mut dice = Dice(seed);
+    let mut dice = Dice {
+        state: seed,
+        change: 10 + seed % 30,
+    };
     let (old_schema, new_schema) = object(&mut dice, 2);
     let (old, new) = (crd(&old_schema), crd(&new_schema));
     assert_eq!(compare(&old, &old), [], "{old_schema}");
@@ -325,25 +333,21 @@ fn try_one(seed: u64) {
     let is_harmless = changes
         .iter()
         .all(|change| change.severity == Severity::Harmless);
-    for _ in 0..4 {
+    for _ in 0..6 {
         let object = read(&old, &ship(&value(&mut dice, &old_schema)));
         let before = validate(&object, &old, "v1");
         let now = validate(&object, &new, "v1");
-        let ratcheted = validate_ratcheted(&object, &old, &new, "v1");
-        assert!(ratcheted.iter().all(|violation| now.contains(violation)));
-        assert_eq!(validate_ratcheted(&object, &old, &old, "v1"), []);
-        if before.is_empty() {
-            assert_eq!(ratcheted, now);
-        }
         let (mut tried, mut harmed) = TRIED.get();
-        if before.is_empty() && is_harmless {
-            assert_eq!(
-                now,
-                [],
-                "{object}\nold {old_schema}\nnew {new_schema}\n{changes:?}"
-            );
+        if !before.is_empty() {
+            let ratcheted = validate_ratcheted(&object, &old, &new, "v1");
+            assert!(ratcheted.iter().all(|violation| now.contains(violation)));
+            assert_eq!(validate_ratcheted(&object, &old, &old, "v1"), []);
+        } else if is_harmless {
+            let told = format!("{object}\nold {old_schema}\nnew {new_schema}\n{changes:?}");
+            assert_eq!(now, [], "{told}");
             tried += u32::from(!changes.is_empty());
-        } else if before.is_empty() && !now.is_empty() {
+        } else if !now.is_empty() {
+            assert_eq!(validate_ratcheted(&object, &old, &new, "v1"), now);
             harmed += 1;
         }
         TRIED.set((tried, harmed));
@@ -354,7 +358,7 @@ fn try_one(seed: u64) {
 fn what_is_called_harmless_never_harms() {
     TRIED.set((0, 0));
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-        cases: 20,
+        cases: 10,
         failure_persistence: None,
         ..ProptestConfig::default()
     });
@@ -366,5 +370,5 @@ fn what_is_called_harmless_never_harms() {
         .unwrap();
     let (tried, harmed) = TRIED.get();
     println!("{tried} harmless ones tried, {harmed} others did harm");
-    assert!(tried > 50 && harmed > 50, "{tried} {harmed}");
+    assert!(tried > 30 && harmed > 20, "{tried} {harmed}");
 }

@@ -1,6 +1,8 @@
 //! An object as the API server reads it: without the fields that its schema does not name, and with
 //! the defaults of those that are missing.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 use super::super::apiextensions::JSONSchemaProps;
@@ -80,7 +82,7 @@ fn prune(
                 return;
             };
             for (at, item) in items.iter_mut().enumerate() {
-                path.push_str(&format!("[{at}]"));
+                let _ = write!(path, "[{at}]");
                 prune(schema, item, false, path, note);
                 path.truncate(length);
             }
@@ -109,9 +111,9 @@ fn fill(schema: &JSONSchemaProps, value: &mut Value, is_root: bool, left: &mut u
             let Some(schema) = items_of(schema) else {
                 return;
             };
-            items
-                .iter_mut()
-                .for_each(|item| fill(schema, item, false, left));
+            for item in items {
+                fill(schema, item, false, left);
+            }
         }
         _ => {}
     }
