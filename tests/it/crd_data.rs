@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chandler::plan::crd::{SchemaChange, Severity, compare, judge, upgrade_v1beta1};
+use chandler::plan::crd::{SchemaChange, Severity, compare, upgrade_v1beta1};
 use chandler::version::Version;
 use chandler::yaml;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -13,7 +13,7 @@ use crate::support::data::each_yaml_file;
 /// One in so many packages is looked at, and of these the latest versions: all of them would take
 /// minutes without optimisation.
 const ONE_IN: usize = 2;
-const LATEST: usize = 5;
+const LATEST: usize = 3;
 
 /// Texts with CRDs in them, with their paths, by package and version.
 type Texts = BTreeMap<String, BTreeMap<Version, Vec<(String, String)>>>;
@@ -85,9 +85,9 @@ impl Seen {
 }
 
 #[test]
-fn real_crds_can_be_compared_and_judged() {
+fn real_crds_can_be_compared() {
     let mut texts = Texts::new();
-    let found = each_yaml_file("real_crds_can_be_compared_and_judged", |file| {
+    let found = each_yaml_file("real_crds_can_be_compared", |file| {
         keep(&mut texts, file.path, file.text);
     })
     .unwrap();
@@ -117,7 +117,8 @@ fn real_crds_can_be_compared_and_judged() {
             equal += usize::from(changes.is_empty());
             let is_harmless = |change: &SchemaChange| change.severity == Severity::Harmless;
             harmless += usize::from(!changes.is_empty() && changes.iter().all(is_harmless));
-            refusals += usize::from(!judge(old, new, []).is_allowed());
+            let is_refused = |change: &SchemaChange| change.severity == Severity::Refused;
+            refusals += usize::from(changes.iter().any(is_refused));
             for change in changes {
                 let key = (change.severity, format!("{:?}", change.kind));
                 let example = || {
