@@ -157,7 +157,7 @@ fn real_crds_can_be_compared() {
         seen.unreadable
     );
     assert!(
-        packages.len() > 24 && pairs > 300,
+        packages.len() > 24 && pairs > 200,
         "{} {pairs}",
         packages.len()
     );
