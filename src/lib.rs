@@ -9,6 +9,7 @@
 //! - [`bundle`]: operator bundles
 //! - [`catalog`]: catalogs of bundles
 //! - [`resolver`]: what to install, so that everything has what it needs
+//! - [`plan`]: how to install it without harm
 //! - [`publish`]: bundles and catalogs for others
 //! - [`cli`]: the command line
 //!
@@ -20,6 +21,7 @@ pub mod bundle;
 pub mod catalog;
 pub mod cli;
 pub mod oci;
+pub mod plan;
 pub mod publish;
 pub mod resolver;
 pub mod version;

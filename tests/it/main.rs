@@ -16,6 +16,7 @@ mod command_graph;
 mod command_help;
 mod command_line;
 mod command_plan;
+mod crd_data;
 mod crds;
 mod csv;
 mod fbc;

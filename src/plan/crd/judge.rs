@@ -1,0 +1,332 @@
+//! Whether a CRD may be replaced, in words.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::apiextensions::CustomResourceDefinition;
+use super::change::{ChangeKind, SchemaChange, Severity};
+use super::compare::{compare, is_between_versions};
+use super::validate::{Checker, Violation, ratcheted};
+use super::{converts_by_webhook, limits, text, version_of};
+
+/// How many objects are named; the others are counted.
+const NAMED: usize = 10;
+/// How many violations of one object are told.
+const TOLD: usize = 5;
+
+/// An object that the new schema does not allow, or that loses something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadObject {
+    /// `namespace/name`, or the name alone.
+    pub name: String,
+    /// The version it was looked at in.
+    pub version: String,
+    /// What is wrong with it.
+    pub violations: Vec<Violation>,
+}
+
+/// Whether a CRD may be replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The name of the CRD.
+    pub crd: String,
+    /// Changes that are refused whatever the cluster holds.
+    pub refused: Vec<SchemaChange>,
+    /// The first objects that the new schema does not allow.
+    pub objects: Vec<BadObject>,
+    /// How many more there are.
+    pub more_objects: usize,
+    /// Whether such objects only call for a warning, because a webhook converts them.
+    pub is_converted: bool,
+    /// What is worth knowing and refuses nothing.
+    pub warnings: Vec<String>,
+}
+
+/// Judges whether `new` may replace `old`, given all objects with the version they were read in.
+///
+/// Refused is what [`compare`] refuses, and whatever makes a live object invalid that was valid. Where
+/// a webhook converts objects, it may mend them on the way, so that invalid ones are a warning, as for
+/// OLM.
+pub fn judge(
+    old: &CustomResourceDefinition,
+    new: &CustomResourceDefinition,
+    objects: impl IntoIterator<Item = (String, Value)>,
+) -> Verdict {
+    let changes = compare(old, new);
+    let mut look = Look::new(old, new);
+    for (version, object) in objects {
+        look.at(&version, &object);
+    }
+    let (refused, others): (Vec<SchemaChange>, Vec<SchemaChange>) = changes
+        .into_iter()
+        .partition(|change| change.severity == Severity::Refused);
+    let mut warnings = look.losses();
+    let is_lasting = |change: &&SchemaChange| {
+        let kind = matches!(
+            change.kind,
+            ChangeKind::VersionNoLongerServed | ChangeKind::DefaultChanged | ChangeKind::TooDeep
+        );
+        kind && !is_between_versions(change)
+    };
+    let lasting: Vec<String> = others
+        .iter()
+        .filter(is_lasting)
+        .map(ToString::to_string)
+        .collect();
+    warnings.extend(lasting.iter().take(NAMED).cloned());
+    if lasting.len() > NAMED {
+        warnings.push(format!(
+            "and {} more changes of this sort",
+            lasting.len() - NAMED
+        ));
+    }
+    warnings.extend(disagreement(&others));
+    warnings.extend(look.unchecked.into_iter().take(NAMED));
+    Verdict {
+        crd: new.metadata.name.clone().unwrap_or_default(),
+        refused,
+        objects: look.bad,
+        more_objects: look.more,
+        is_converted: converts_by_webhook(new),
+        warnings,
+    }
+}
+
+/// What differs between versions that are served side by side, in one sentence.
+fn disagreement(changes: &[SchemaChange]) -> Option<String> {
+    let mut between = changes.iter().filter(|change| is_between_versions(change));
+    let first = between.next()?;
+    let others = match between.count() {
+        0 => String::new(),
+        many => format!(" (and {})", text::count(many, "other difference")),
+    };
+    Some(format!(
+        "no webhook converts objects, and what is written in one version may not do in another: {first}{others}"
+    ))
+}
+
+impl Verdict {
+    /// Whether the CRD may be replaced.
+    pub fn is_allowed(&self) -> bool {
+        self.refused.is_empty() && (self.objects.is_empty() || self.is_converted)
+    }
+
+    /// The verdict in one line.
+    pub fn summary(&self) -> String {
+        let crd = text::quote(&self.crd);
+        if let Some(first) = self.refused.first() {
+            let others = match self.refused.len() {
+                1 => String::new(),
+                many => format!(" (and {})", text::count(many - 1, "other reason")),
+            };
+            return format!("CRD {crd} cannot be updated: {}{others}", first.words);
+        }
+        let Some(first) = self.objects.first() else {
+            return match self.warnings.len() {
+                0 => format!("CRD {crd} can be updated"),
+                many => format!(
+                    "CRD {crd} can be updated, with {}",
+                    text::count(many, "warning")
+                ),
+            };
+        };
+        let all = text::count(self.objects.len() + self.more_objects, "object");
+        let reason = first
+            .violations
+            .first()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let verdict = if self.is_converted {
+            "can be updated, but"
+        } else {
+            "cannot be updated:"
+        };
+        format!(
+            "CRD {crd} {verdict} {all} would be invalid, first {}: {reason}",
+            text::quote(&first.name)
+        )
+    }
+
+    /// The verdict in full: what is wrong, where, and what to do next.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}.\n", self.summary());
+        for change in &self.refused {
+            let _ = writeln!(text, "- {change}.");
+            let _ = writeln!(text, "  {}", advice(change.kind));
+        }
+        if !self.objects.is_empty() {
+            let _ = writeln!(
+                text,
+                "The new schema does not allow what these objects have:"
+            );
+            for object in &self.objects {
+                let _ = writeln!(
+                    text,
+                    "- {} (read as {})",
+                    text::quote(&object.name),
+                    text::quote(&object.version)
+                );
+                for violation in object.violations.iter().take(TOLD) {
+                    let _ = writeln!(text, "    {violation}");
+                }
+                if object.violations.len() > TOLD {
+                    let _ = writeln!(text, "    and {} more", object.violations.len() - TOLD);
+                }
+            }
+            if self.more_objects > 0 {
+                let _ = writeln!(
+                    text,
+                    "- and {}",
+                    text::count(self.more_objects, "other object")
+                );
+            }
+            text.push_str(if self.is_converted {
+                "A webhook converts these objects, and may mend them; look at them after the update.\n"
+            } else {
+                "Change or delete them, and the update goes on by itself; or stay with the version that is installed.\n"
+            });
+        }
+        for warning in &self.warnings {
+            let _ = writeln!(text, "Warning: {warning}.");
+        }
+        text
+    }
+}
+
+/// What to do about a change that is refused.
+fn advice(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::StoredVersionRemoved => {
+            "Write every object once more, so that it is stored in the new version, then take the old one out of status.storedVersions of the CRD; the operator's release notes may name a tool for it."
+        }
+        ChangeKind::ScopeChanged | ChangeKind::KindChanged => {
+            "Only deleting the CRD, and with it all its objects, makes room for the new one; keep a copy of them."
+        }
+        _ => "Stay with the version that is installed.",
+    }
+}
+
+/// Looks at one object after the other.
+struct Look<'a> {
+    old: &'a CustomResourceDefinition,
+    new: &'a CustomResourceDefinition,
+    checkers: BTreeMap<String, (Checker<'a>, Checker<'a>)>,
+    bad: Vec<BadObject>,
+    more: usize,
+    /// Fields that objects lose, each with how many objects do and the name of the first.
+    lost: BTreeMap<String, (usize, String)>,
+    unchecked: BTreeSet<String>,
+}
+
+impl<'a> Look<'a> {
+    fn new(old: &'a CustomResourceDefinition, new: &'a CustomResourceDefinition) -> Self {
+        Self {
+            old,
+            new,
+            checkers: BTreeMap::new(),
+            bad: Vec::new(),
+            more: 0,
+            lost: BTreeMap::new(),
+            unchecked: BTreeSet::new(),
+        }
+    }
+
+    fn at(&mut self, version: &str, object: &Value) {
+        let (old, new) = (self.old, self.new);
+        if version_of(new, version).is_none() {
+            return;
+        }
+        if !self.checkers.contains_key(version) {
+            let both = (Checker::new(old, version), Checker::new(new, version));
+            self.checkers.insert(version.to_owned(), both);
+        }
+        let Some((before, now)) = self.checkers.get_mut(version) else {
+            return;
+        };
+        let found = now.check(object);
+        self.unchecked.extend(found.unchecked);
+        let violations = ratcheted(found.violations, || before.check(object).violations);
+        if !violations.is_empty() {
+            if self.bad.len() < NAMED {
+                self.bad.push(BadObject {
+                    name: name(object),
+                    version: version.to_owned(),
+                    violations,
+                });
+            } else {
+                self.more += 1;
+            }
+        }
+        if !limits::value_is_too_deep(object) {
+            let lost = now.loses(before, object);
+            self.loses(&lost, object);
+        }
+    }
+
+    /// Notes which fields an object has now and loses with the next write.
+    fn loses(&mut self, fields: &[String], object: &Value) {
+        let fields: BTreeSet<String> = fields.iter().map(|field| without_indices(field)).collect();
+        // The status is the operator's own.
+        let is_status = |field: &String| field == "status" || field.starts_with("status.");
+        for field in fields.into_iter().filter(|field| !is_status(field)) {
+            self.lost
+                .entry(field)
+                .or_insert_with(|| (0, name(object)))
+                .0 += 1;
+        }
+    }
+
+    fn losses(&self) -> Vec<String> {
+        let told = self.lost.iter().take(NAMED).map(|(field, (count, first))| {
+            let others = match count {
+                1 => String::new(),
+                many => format!(" and {}", text::count(many - 1, "other object")),
+            };
+            format!(
+                "the new schema does not know {}, and {}{others} will lose it when written next",
+                text::quote(field),
+                text::quote(first)
+            )
+        });
+        let mut told: Vec<String> = told.collect();
+        if self.lost.len() > NAMED {
+            let rest = text::count(self.lost.len() - NAMED, "other field");
+            told.push(format!("objects will lose {rest} as well"));
+        }
+        told
+    }
+}
+
+/// `namespace/name`, or the name alone.
+fn name(object: &Value) -> String {
+    let part = |name: &str| {
+        let part = object
+            .pointer(&format!("/metadata/{name}"))
+            .and_then(Value::as_str);
+        part.unwrap_or_default().to_owned()
+    };
+    match (part("namespace"), part("name")) {
+        (namespace, name) if namespace.is_empty() => name,
+        (namespace, name) => format!("{namespace}/{name}"),
+    }
+}
+
+/// `spec.nodes[3].name` as `spec.nodes[].name`.
+fn without_indices(path: &str) -> String {
+    let mut short = String::new();
+    let mut is_inside = false;
+    for letter in path.chars() {
+        match letter {
+            '[' => is_inside = true,
+            ']' => {
+                is_inside = false;
+                short.push_str("[]");
+            }
+            _ if !is_inside => short.push(letter),
+            _ => {}
+        }
+    }
+    short
+}

@@ -1,0 +1,148 @@
+use serde_json::{Value, json};
+
+use super::super::judge;
+use super::{crd, crd_with, of_versions, ship};
+
+fn named(name: &str, x: &Value) -> (String, Value) {
+    let mut object = ship(&json!({"x": x}));
+    object["metadata"]["name"] = json!(name);
+    ("v1".to_owned(), object)
+}
+
+#[test]
+fn nothing_wrong_is_said_in_a_line() {
+    let crd = crd_with(&json!({"type": "string"}));
+    let verdict = judge(&crd, &crd, [named("a", &json!("a")), named("b", &json!(1))]);
+    assert!(verdict.is_allowed());
+    assert_eq!(verdict.summary(), "CRD ships.harbor.io can be updated");
+    assert_eq!(verdict.text(), "CRD ships.harbor.io can be updated.\n");
+}
+
+#[test]
+fn a_refusal_names_objects_fields_and_reasons() {
+    let old = crd_with(&json!({"type": "integer"}));
+    let new = crd_with(&json!({"type": "integer", "minimum": 3}));
+    let objects = (0..20).map(|at| named(&format!("ship-{at}"), &json!(at % 4)));
+    let verdict = judge(&old, &new, objects);
+    assert!(!verdict.is_allowed());
+    assert_eq!((verdict.objects.len(), verdict.more_objects), (10, 5));
+    assert_eq!(
+        verdict.summary(),
+        "CRD ships.harbor.io cannot be updated: 15 objects would be invalid, first iolcos/ship-0: spec.x must be at least 3, and is 0"
+    );
+    let text = verdict.text();
+    assert!(
+        text.contains("- iolcos/ship-9 (read as v1)\n    spec.x must be at least 3, and is 1\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("- and 5 other objects\nChange or delete them"),
+        "{text}"
+    );
+    assert!(!text.contains("ship-3 "), "{text}");
+}
+
+#[test]
+fn a_webhook_turns_bad_objects_into_a_warning() {
+    let old = crd_with(&json!({"type": "integer"}));
+    let mut new = crd_with(&json!({"type": "string"}));
+    new.spec.conversion = serde_json::from_value(json!({"strategy": "Webhook"})).unwrap();
+    let verdict = judge(&old, &new, [named("a", &json!(1))]);
+    assert!(verdict.is_allowed());
+    assert!(
+        verdict
+            .summary()
+            .contains("can be updated, but one object would be invalid"),
+        "{}",
+        verdict.summary()
+    );
+    assert!(
+        verdict.text().contains("A webhook converts these objects"),
+        "{}",
+        verdict.text()
+    );
+}
+
+#[test]
+fn no_webhook_helps_a_stored_version_that_goes() {
+    let spec = json!({"type": "object"});
+    let mut old = of_versions(&[("v1alpha1", true, spec.clone()), ("v1", true, spec.clone())]);
+    old.status = serde_json::from_value(json!({"storedVersions": ["v1alpha1"]})).unwrap();
+    let mut new = crd(&spec);
+    new.spec.conversion = serde_json::from_value(json!({"strategy": "Webhook"})).unwrap();
+    let verdict = judge(&old, &new, []);
+    assert!(!verdict.is_allowed());
+    let summary = verdict.summary();
+    assert!(
+        summary.starts_with(
+            "CRD ships.harbor.io cannot be updated: objects may be stored in version v1alpha1"
+        ),
+        "{summary}"
+    );
+    assert!(
+        verdict
+            .text()
+            .contains("take the old one out of status.storedVersions"),
+        "{}",
+        verdict.text()
+    );
+}
+
+#[test]
+fn fields_that_objects_lose_are_a_warning_with_their_names() {
+    let old = crd_with(
+        &json!({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}}),
+    );
+    let new = crd_with(
+        &json!({"type": "array", "items": {"type": "object", "properties": {"b": {"type": "string"}}}}),
+    );
+    let objects = [
+        named("none", &json!([{"b": "1"}])),
+        named("first", &json!([{"b": "1"}, {"a": "1"}, {"a": "2"}])),
+        // What the old schema does not know either is lost already.
+        named("second", &json!([{"a": "1", "c": "1"}])),
+    ];
+    let verdict = judge(&old, &new, objects);
+    assert!(verdict.is_allowed());
+    assert_eq!(
+        verdict.warnings,
+        [
+            "the new schema does not know spec.x[].a, and iolcos/first and one other object will lose it when written next"
+        ]
+    );
+    assert_eq!(
+        verdict.summary(),
+        "CRD ships.harbor.io can be updated, with one warning"
+    );
+}
+
+#[test]
+fn rules_that_could_not_be_asked_are_a_warning() {
+    let old = crd_with(&json!({"type": "string"}));
+    let new = crd_with(
+        &json!({"type": "string", "x-kubernetes-validations": [{"rule": "lists.range(9999999999).size() > 0"}]}),
+    );
+    let verdict = judge(&old, &new, [named("a", &json!("a"))]);
+    assert!(verdict.is_allowed());
+    assert_eq!(
+        verdict.warnings,
+        [
+            "the rule `lists.range(9999999999).size() > 0` was not asked: it makes lists of any length"
+        ]
+    );
+}
+
+#[test]
+fn versions_that_do_not_agree_are_a_warning() {
+    let spec = |kind: &str| json!({"type": "object", "properties": {"x": {"type": kind}}});
+    let old = of_versions(&[("v1", true, spec("string"))]);
+    let new = of_versions(&[("v1", true, spec("string")), ("v2", true, spec("integer"))]);
+    let verdict = judge(&old, &new, [named("a", &json!("a"))]);
+    assert!(verdict.is_allowed());
+    assert_eq!(
+        verdict.warnings,
+        [
+            "no webhook converts objects, and what is written in one version may not do in another: spec.versions[v1 as v2].schema.spec.x: the type was string and is now integer"
+        ]
+    );
+}
