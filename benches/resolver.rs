@@ -55,7 +55,7 @@ fn main() -> anyhow::Result<()> {
         for component in &resolution.components {
             match component {
                 Component::Solved(solution) if solution.install.len() > 1 => {
-                    depending.push(one.clone())
+                    depending.push(one.clone());
                 }
                 Component::Solved(_) => {}
                 Component::Unsolvable(_) => refused.push(one.clone()),
@@ -320,7 +320,8 @@ fn thousand() -> Packages {
             };
             let mut properties = vec![("olm.gvk".to_owned(), api(number))];
             properties.extend(
-                (number % 10 > 0).then(|| ("olm.gvk.required".to_owned(), api(number - 1))),
+                (!number.is_multiple_of(10))
+                    .then(|| ("olm.gvk.required".to_owned(), api(number - 1))),
             );
             Bundle::new(
                 &name,

@@ -1,6 +1,10 @@
 //! Tests that need no cluster.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests may panic as tests do"
+)]
 
 #[path = "../support/support.rs"]
 mod support;

@@ -122,11 +122,11 @@ fn compare(input: &Input, resolution: &Resolution, tally: &mut Tally) -> Result<
     let (mut solved, mut aside) = (Vec::new(), Vec::new());
     let mut installs = Vec::new();
     for component in &resolution.components {
-        let names = component.subscriptions();
+        let about = component.subscriptions();
         let named = everyone
             .iter()
             .copied()
-            .filter(|one| names.contains(&one.name));
+            .filter(|one| about.contains(&one.name));
         match component {
             Component::Solved(solution) => {
                 solved.extend(named);
@@ -165,14 +165,14 @@ fn compare(input: &Input, resolution: &Resolution, tally: &mut Tally) -> Result<
     }
     tally.unsolvable += 1;
     let is_new = |one: &&SubscriptionInput| oracle.current(one).is_none();
-    if all_aside.iter().all(|one| is_new(one)) {
+    if all_aside.iter().all(is_new) {
         for these in &aside {
             if oracle.solve(&[&solved[..], these].concat(), &[]).is_some() {
                 return Err(format!("{these:?} were set aside for nothing"));
             }
         }
     }
-    if everyone.iter().all(|one| is_new(one)) {
+    if everyone.iter().all(is_new) {
         for these in &aside {
             if oracle.solve(these, &[]).is_some() {
                 return Err(format!("{these:?} go together"));

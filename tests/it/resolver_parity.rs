@@ -42,7 +42,7 @@ enum Olm {
         message: String,
     },
     Varies {
-        outcomes: Vec<Olm>,
+        outcomes: Vec<Self>,
     },
 }
 
@@ -209,7 +209,7 @@ fn differences_from_olm_are_on_purpose() {
     }
     let mut lines = String::new();
     for (row, count) in &table {
-        lines += &format!("{count:6}  {row}\n");
+        lines.extend([format!("{count:6}  {row}\n")]);
     }
     write!(std::io::stderr(), "{lines}").unwrap();
     assert!(unexplained.is_empty(), "{}", unexplained.join("\n"));

@@ -39,9 +39,12 @@ pub struct Operator<'a> {
     pub requires: &'a [Requires],
 }
 
+/// Who meets a need of a bundle of a catalog, by the need's address.
+type Known = HashMap<(*const Requires, Option<usize>), Rc<[Item]>>;
+
 pub struct Oracle<'a> {
     pub input: &'a Input,
-    known: RefCell<HashMap<(*const Requires, Option<usize>), Rc<[Item]>>>,
+    known: RefCell<Known>,
     /// The upgrades of each Subscription that has something, and what they replace.
     upgrades: Vec<(String, Vec<Item>)>,
     /// How often nothing was left to be tried.

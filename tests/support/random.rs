@@ -244,7 +244,9 @@ fn channel(chance: &mut Chance, name: &str, bundles: &[BundleInput]) -> ChannelI
     }
     if chance.happens(1) {
         // A channel that has no order.
-        entries.iter_mut().for_each(|entry| entry.replaces.clear());
+        for entry in &mut entries {
+            entry.replaces.clear();
+        }
     }
     ChannelInput {
         name: name.into(),
@@ -365,7 +367,8 @@ fn subscription(
     }
     if chance.happens(10) {
         let bundles: Vec<&BundleInput> = package.bundles.iter().collect();
-        subscription.starting_csv = chance.one(&bundles).name.clone();
+        let first = &chance.one(&bundles).name;
+        subscription.starting_csv.clone_from(first);
     }
     subscription
 }
