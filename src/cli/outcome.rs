@@ -60,6 +60,10 @@ pub(super) fn solved(solution: &Solution, situation: &Situation) -> String {
     for subscription in &solution.subscriptions {
         let _ = writeln!(text, "{}", printer::visible(&generated(subscription)));
     }
+    for held in &solution.held_back {
+        let words = format!("{} waits: {}", held.bundle, held.because);
+        let _ = writeln!(text, "note: {}", printer::visible(&words));
+    }
     for note in &solution.notes {
         let _ = writeln!(text, "note: {}", printer::visible(note));
     }

@@ -33,6 +33,12 @@ pub(super) enum Obstacle {
     UnreadableCatalog { catalog: usize, problem: String },
     /// The catalog has no such package.
     NoPackage { catalog: usize, package: String },
+    /// The catalog has the package, which is broken and left out.
+    LeftOut {
+        catalog: usize,
+        package: String,
+        problem: String,
+    },
     /// The catalog has the package, but offers only others (`spec.packages`).
     Curated { catalog: usize, package: String },
     /// The package has no such channel.
@@ -70,6 +76,8 @@ pub(super) enum Bar {
     OutOfRange,
     /// A newer bundle of the channel makes it superfluous.
     Skipped,
+    /// A Subscription holds the package to other versions; by its position in the request.
+    Pinned(usize),
     /// Its package has no Subscription, and only what has one may be used.
     NotSubscribed,
 }
@@ -136,13 +144,20 @@ impl Market<'_> {
     ) {
         let name = &subscription.package;
         let Some(package) = self.package(catalog, name) else {
-            found.obstacles.push(match self.problem(catalog) {
-                Some(problem) => Obstacle::UnreadableCatalog { catalog, problem },
-                None => Obstacle::NoPackage {
-                    catalog,
-                    package: name.clone(),
-                },
-            });
+            let unreadable = self.problem(catalog);
+            let unreadable =
+                unreadable.map(|problem| Obstacle::UnreadableCatalog { catalog, problem });
+            let left_out = || self.left_out(catalog, name);
+            found
+                .obstacles
+                .push(
+                    unreadable
+                        .or_else(left_out)
+                        .unwrap_or_else(|| Obstacle::NoPackage {
+                            catalog,
+                            package: name.clone(),
+                        }),
+                );
             return;
         };
         if !self.catalog(catalog).curation.allows(name) {
@@ -197,13 +212,24 @@ impl Market<'_> {
         }
     }
 
+    /// A package that a catalog has and does not serve.
+    fn left_out(&self, catalog: usize, package: &str) -> Option<Obstacle> {
+        let snapshot = self.catalog(catalog).contents.snapshot()?;
+        let problem = snapshot.left_out(package)?;
+        Some(Obstacle::LeftOut {
+            catalog,
+            package: package.to_owned(),
+            problem,
+        })
+    }
+
     /// Which bundles of catalogs could meet the need of a bundle of the catalog `parent`. If
-    /// `subscribed` is given, only these packages may.
+    /// `only_subscribed`, then only what a Subscription may have as well.
     pub(super) fn for_requirement(
         &self,
         requirement: &Requirement,
         parent: Option<usize>,
-        subscribed: Option<&[&str]>,
+        only_subscribed: bool,
     ) -> Found {
         let mut found = Found::default();
         for catalog in self.by_preference(parent) {
@@ -212,6 +238,9 @@ impl Market<'_> {
                     .obstacles
                     .push(Obstacle::UnreadableCatalog { catalog, problem });
                 continue;
+            }
+            if let Some((name, _)) = requirement.as_package() {
+                found.obstacles.extend(self.left_out(catalog, name));
             }
             let mut aisles = Vec::new();
             for package in self.packages_for(catalog, requirement) {
@@ -244,7 +273,6 @@ impl Market<'_> {
                     }
                     continue;
                 }
-                let is_allowed = subscribed.is_none_or(|names| names.contains(&name.as_str()));
                 let mut aisle = Aisle {
                     market: self,
                     catalog,
@@ -252,7 +280,7 @@ impl Market<'_> {
                     channel: *channel,
                     found: &mut found,
                 };
-                aisle.matching(requirement, is_allowed);
+                aisle.matching(requirement, only_subscribed);
             }
         }
         found

@@ -74,6 +74,17 @@ impl Curation {
         })
     }
 
+    /// The same, and this package as well.
+    #[must_use]
+    pub fn and(&self, package: &str) -> Self {
+        let mut more = self.clone();
+        if !more.patterns.is_empty() {
+            let pieces = package.chars().map(Piece::Char);
+            more.patterns.push(pieces.collect());
+        }
+        more
+    }
+
     /// Whether the package is offered.
     pub fn allows(&self, package: &str) -> bool {
         let name: Vec<char> = package.chars().collect();

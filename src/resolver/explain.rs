@@ -2,19 +2,14 @@
 
 use super::explanation::{Explanation, Reason};
 use super::nearest;
-use super::problem::{Group, Problem};
+use super::problem::Problem;
 use super::resolve::Stuck;
 use super::story::Story;
 use super::tree;
 use super::words;
 
 /// Explains why the Subscriptions that were set aside cannot be met.
-pub(super) fn explain(
-    problem: &Problem<'_>,
-    group: &Group,
-    stuck: &Stuck,
-    with_nearest: bool,
-) -> Explanation {
+pub(super) fn explain(problem: &Problem<'_>, stuck: &Stuck, with_nearest: bool) -> Explanation {
     let requests = stuck
         .aside
         .iter()
@@ -27,7 +22,7 @@ pub(super) fn explain(
     let summary = story.summary(&stuck.aside);
     story.tell(stuck);
     let nearest = if with_nearest {
-        nearest::changes(problem, group, stuck)
+        nearest::changes(problem, stuck)
     } else {
         Vec::new()
     };

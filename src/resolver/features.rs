@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::api::gvk::GroupVersionKind;
@@ -13,6 +14,14 @@ use super::constraint::{Fields, LABEL};
 
 /// Marks a bundle whose version nobody should install any more.
 const DEPRECATED: &str = "olm.deprecated";
+
+/// An API as it is usually written. Whatever is written otherwise is read with more care.
+#[derive(Deserialize)]
+struct Plain<'a> {
+    group: &'a str,
+    version: &'a str,
+    kind: &'a str,
+}
 
 /// What a bundle or an installed CSV has that others can ask for.
 #[derive(Debug)]
@@ -59,6 +68,17 @@ impl Features {
     fn read(&mut self, kind: &str, value: &str) -> Option<()> {
         if ![GVK, PACKAGE, LABEL].contains(&kind) {
             return None;
+        }
+        // Bundles with a hundred APIs are common, and most write them plainly.
+        if kind == GVK
+            && let Ok(Plain {
+                group,
+                version,
+                kind,
+            }) = serde_json::from_str(value)
+        {
+            self.apis.push(GroupVersionKind::new(group, version, kind));
+            return Some(());
         }
         let value: Json = serde_json::from_str(value).ok()?;
         match kind {

@@ -1,6 +1,6 @@
 //! What the catalogs that a namespace may use have to offer.
 
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -43,6 +43,27 @@ type Known = HashMap<(usize, String), Option<Arc<Package>>>;
 pub(super) struct Cache {
     packages: RefCell<Known>,
     unreadable: RefCell<BTreeMap<usize, String>>,
+    /// How often a change was tried on the whole request.
+    tried: Cell<usize>,
+    /// The Subscriptions that are not met as things are.
+    unmet: OnceCell<BTreeSet<String>>,
+}
+
+/// How often changes are tried on a whole request: where hundreds of Subscriptions are in each
+/// other's way, advice for a few of them has to do.
+const TRIED: usize = 30;
+
+impl Cache {
+    /// Whether there is time for another try on the whole request.
+    pub(super) fn may_try_again(&self) -> bool {
+        self.tried.set(self.tried.get() + 1);
+        self.tried.get() <= TRIED
+    }
+
+    /// The Subscriptions that are not met as things are, found out once.
+    pub(super) fn unmet(&self, find_out: impl FnOnce() -> BTreeSet<String>) -> &BTreeSet<String> {
+        self.unmet.get_or_init(find_out)
+    }
 }
 
 /// The catalogs of a request. Packages are read once.

@@ -1,11 +1,10 @@
 //! The smallest changes that would help, found by trying them.
 
-use std::rc::Rc;
+use std::collections::BTreeSet;
 
 use super::candidates::{Bar, Obstacle};
-use super::curation::Curation;
 use super::explanation::Change;
-use super::problem::{Group, Origin, Problem};
+use super::problem::{Origin, Problem};
 use super::request::{CatalogKey, Dependencies, Request, Subscription};
 use super::resolve::{Stuck, resolve_with};
 use super::solution::{Component, Resolution, Solution};
@@ -33,20 +32,44 @@ enum Edit {
     Remove(usize),
 }
 
-/// The smallest changes after which the Subscriptions that were set aside are met.
-pub(super) fn changes(problem: &Problem<'_>, group: &Group, stuck: &Stuck) -> Vec<Change> {
+impl Edit {
+    /// The Subscription that is changed, if one is.
+    fn subscription(&self) -> Option<usize> {
+        match self {
+            Self::Package(at, _)
+            | Self::Channel(at, _)
+            | Self::Catalog(at, ..)
+            | Self::AnyVersion(at)
+            | Self::NoStart(at)
+            | Self::InstallDependencies(at)
+            | Self::Remove(at) => Some(*at),
+            Self::Offer(..) | Self::Kubernetes | Self::Uninstall(_) => None,
+        }
+    }
+}
+
+/// The smallest changes after which the Subscriptions that were set aside are met, and nobody else
+/// is worse off. What helps the Subscriptions themselves is tried again on the whole namespace.
+pub(super) fn changes(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Change> {
     let mut told: Vec<Change> = Vec::new();
     for edit in edits(problem, stuck).into_iter().take(TRIED) {
-        let request = edited(problem, group, &edit);
-        let resolution = resolve_with(&request, &Rc::clone(&problem.market.cache), false);
-        let removed = match edit {
-            Edit::Remove(at) => Some(at),
-            _ => None,
-        };
-        let Some(gives) = gives(problem, stuck, removed, &resolution) else {
+        let mut few = stuck.core.clone();
+        few.extend(edit.subscription().filter(|at| !stuck.core.contains(at)));
+        let cache = &problem.market.cache;
+        let alone = resolve_with(&edited(problem, Some(&few), &edit), cache, false);
+        if gives(problem, stuck, &edit, &alone).is_none() || !cache.may_try_again() {
+            continue;
+        }
+        let request = edited(problem, None, &edit);
+        let whole = resolve_with(&request, cache, false);
+        let Some(gives) = gives(problem, stuck, &edit, &whole) else {
             continue;
         };
-        let change = words_for(problem, &edit, &request, &resolution);
+        let as_before = cache.unmet(|| unmet(&before(problem)));
+        if !unmet(&whole).is_subset(as_before) {
+            continue;
+        }
+        let change = words_for(problem, &edit, &request, &whole);
         if told.iter().all(|known| known.change != change) {
             told.push(Change { change, gives });
         }
@@ -55,6 +78,20 @@ pub(super) fn changes(problem: &Problem<'_>, group: &Group, stuck: &Stuck) -> Ve
         }
     }
     told
+}
+
+/// The outcome without any change.
+fn before(problem: &Problem<'_>) -> Resolution {
+    resolve_with(problem.request(), &problem.market.cache, false)
+}
+
+/// The Subscriptions that are not met.
+fn unmet(resolution: &Resolution) -> BTreeSet<String> {
+    let components = resolution.components.iter();
+    let unsolvable = components.filter(|component| matches!(component, Component::Unsolvable(_)));
+    unsolvable
+        .flat_map(|component| component.subscriptions().to_vec())
+        .collect()
 }
 
 /// The changes that are worth a try: small ones of the Subscriptions themselves, then of others,
@@ -85,6 +122,10 @@ fn edits(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Edit> {
                     why: Bar::NeedsKubernetes(_),
                     ..
                 } => needs_kubernetes = true,
+                Obstacle::Barred {
+                    why: Bar::Pinned(at),
+                    ..
+                } => edits.push(Edit::AnyVersion(*at)),
                 _ => {}
             }
         }
@@ -113,7 +154,7 @@ fn of_subscription(problem: &Problem<'_>, at: usize, edits: &mut Vec<Edit>) {
                 let mut similar: Vec<(usize, String)> = names
                     .into_iter()
                     .map(|name| (distance(&name, &subscription.package), name))
-                    .filter(|(typos, _)| *typos <= TYPOS)
+                    .filter(|(typos, name)| *typos <= TYPOS && typos * 2 < name.len())
                     .collect();
                 similar.sort();
                 edits.extend(similar.into_iter().map(|(_, name)| Edit::Package(at, name)));
@@ -156,12 +197,12 @@ fn of_subscription(problem: &Problem<'_>, at: usize, edits: &mut Vec<Edit>) {
     }
 }
 
-/// The request of a group after a change.
-fn edited<'r>(problem: &Problem<'r>, group: &Group, edit: &Edit) -> Request<'r> {
+/// The request after a change, of these Subscriptions only if they are given.
+fn edited<'r>(problem: &Problem<'r>, only: Option<&[usize]>, edit: &Edit) -> Request<'r> {
     let mut request = problem.request().clone();
     let mut subscriptions: Vec<(usize, Subscription)> =
         request.subscriptions.into_iter().enumerate().collect();
-    subscriptions.retain(|(at, _)| group.subscriptions.contains(at));
+    subscriptions.retain(|(at, _)| only.is_none_or(|only| only.contains(at)));
     let change = |subscriptions: &mut Vec<(usize, Subscription)>,
                   wanted: usize,
                   how: &dyn Fn(&mut Subscription)| {
@@ -188,9 +229,9 @@ fn edited<'r>(problem: &Problem<'r>, group: &Group, edit: &Edit) -> Request<'r> 
                 it.dependencies = Dependencies::Install;
             });
         }
-        Edit::Offer(catalog, _) => {
+        Edit::Offer(catalog, package) => {
             if let Some(catalog) = request.catalogs.get_mut(*catalog) {
-                catalog.curation = Curation::default();
+                catalog.curation = catalog.curation.and(package);
             }
         }
         Edit::Kubernetes => request.kube_version = None,
@@ -208,9 +249,13 @@ fn edited<'r>(problem: &Problem<'r>, group: &Group, edit: &Edit) -> Request<'r> 
 fn gives(
     problem: &Problem<'_>,
     stuck: &Stuck,
-    removed: Option<usize>,
+    edit: &Edit,
     resolution: &Resolution,
 ) -> Option<Vec<String>> {
+    let removed = match edit {
+        Edit::Remove(at) => Some(*at),
+        _ => None,
+    };
     let mut gives = Vec::new();
     for &at in stuck.core.iter().filter(|at| Some(**at) != removed) {
         let name = &problem.subscription(at).name;
@@ -227,7 +272,7 @@ fn gives(
             .kept
             .iter()
             .filter(|kept| kept.subscription == *name);
-        gives.extend(kept.map(|kept| kept.csv.clone()));
+        gives.extend(kept.map(|kept| format!("{} as it is", kept.csv)));
     }
     gives.sort();
     gives.dedup();

@@ -1,6 +1,6 @@
 //! What is in the namespace: what counts, what is on its way out, and whose it is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::market::Market;
 use super::request::{Installed, Progress, Subscription};
@@ -99,27 +99,39 @@ fn orphan_for(
 }
 
 /// Who replaces whom among the installed.
-struct Successors<'a> {
-    installed: &'a [Installed],
+struct Successors {
+    next: Vec<Option<usize>>,
+    replaces_another: Vec<bool>,
 }
 
-impl<'a> Successors<'a> {
-    fn new(installed: &'a [Installed]) -> Self {
-        Self { installed }
-    }
-
-    fn of(&self, at: usize) -> Option<usize> {
-        let name = &self.installed[at].name;
-        let mut all = self.installed.iter();
-        all.position(|csv| csv.replaces == *name && csv.name != *name)
+impl Successors {
+    fn new(installed: &[Installed]) -> Self {
+        let mut names = HashMap::new();
+        for (at, csv) in installed.iter().enumerate() {
+            names.entry(csv.name.as_str()).or_insert(at);
+        }
+        let mut next = vec![None; installed.len()];
+        let mut replaces_another = vec![false; installed.len()];
+        for (at, csv) in installed.iter().enumerate().rev() {
+            if let Some(&replaced) = names.get(csv.replaces.as_str())
+                && replaced != at
+            {
+                next[replaced] = Some(at);
+                replaces_another[at] = true;
+            }
+        }
+        Self {
+            next,
+            replaces_another,
+        }
     }
 
     /// The end of the chain of replacements; the CSV itself if the chain goes in a circle, since
     /// then nothing is the newest.
     fn last(&self, at: usize) -> usize {
         let mut last = at;
-        for _ in 0..self.installed.len() {
-            match self.of(last) {
+        for _ in 0..self.next.len() {
+            match self.next.get(last).copied().flatten() {
                 Some(next) => last = next,
                 None => return last,
             }
@@ -128,7 +140,6 @@ impl<'a> Successors<'a> {
     }
 
     fn replaces_another(&self, at: usize) -> bool {
-        let replaced = &self.installed[at].replaces;
-        !replaced.is_empty() && self.installed.iter().any(|csv| csv.name == *replaced)
+        self.replaces_another.get(at).copied().unwrap_or_default()
     }
 }

@@ -90,7 +90,9 @@ pub(super) struct Problem<'r> {
 struct Ids {
     offers: HashMap<(usize, String, usize, usize), ChoiceId>,
     needs: HashMap<What, NeedId>,
-    slots: HashMap<SlotKey, SlotId>,
+    packages: HashMap<String, SlotId>,
+    apis: HashMap<GroupVersionKind, SlotId>,
+    csvs: HashMap<String, SlotId>,
     /// Choices whose needs were not looked at yet.
     open: Vec<ChoiceId>,
 }
@@ -178,11 +180,14 @@ impl<'r> Problem<'r> {
 
     fn add_installed(&mut self, at: usize) {
         let installed = self.installed(at);
-        let mut slots = vec![SlotKey::Csv(installed.name.clone())];
-        slots.extend(installed.package.iter().cloned().map(SlotKey::Package));
-        let packages = installed.features.packages();
-        slots.extend(packages.map(|name| SlotKey::Package(name.to_owned())));
-        slots.extend(installed.features.apis().iter().cloned().map(SlotKey::Api));
+        let mut slots = vec![self.csv_slot(&installed.name)];
+        let own = installed.package.as_deref().into_iter();
+        for package in own.chain(installed.features.packages()) {
+            slots.push(self.package_slot(package));
+        }
+        for api in installed.features.apis() {
+            slots.push(self.api_slot(api));
+        }
         let choice = self.add_choice(Origin::Installed(at), slots);
         self.installed.insert(at, choice);
     }
@@ -198,27 +203,25 @@ impl<'r> Problem<'r> {
             return known;
         }
         let bundle = offer.bundle();
-        let mut slots = vec![SlotKey::Csv(bundle.name.clone())];
-        let packages = bundle.features.packages();
-        slots.extend(packages.map(|name| SlotKey::Package(name.to_owned())));
-        slots.extend(bundle.features.apis().iter().cloned().map(SlotKey::Api));
+        let mut slots = vec![self.csv_slot(&bundle.name)];
+        for package in bundle.features.packages() {
+            slots.push(self.package_slot(package));
+        }
+        for api in bundle.features.apis() {
+            slots.push(self.api_slot(api));
+        }
         let choice = self.add_choice(Origin::Offered(offer), slots);
         self.ids.offers.insert(key, choice);
         choice
     }
 
-    fn add_choice(&mut self, origin: Origin, slots: Vec<SlotKey>) -> ChoiceId {
-        let mut ids: Vec<SlotId> = Vec::with_capacity(slots.len());
-        for slot in slots {
-            let id = self.slot(slot);
-            if !ids.contains(&id) {
-                ids.push(id);
-            }
-        }
+    fn add_choice(&mut self, origin: Origin, mut slots: Vec<SlotId>) -> ChoiceId {
+        slots.sort_unstable();
+        slots.dedup();
         self.choices.push(Choice {
             origin,
             needs: Vec::new(),
-            slots: ids,
+            slots,
             replaces: None,
         });
         let choice = self.choices.len() - 1;
@@ -226,14 +229,36 @@ impl<'r> Problem<'r> {
         choice
     }
 
-    fn slot(&mut self, key: SlotKey) -> SlotId {
-        if let Some(&known) = self.ids.slots.get(&key) {
+    fn package_slot(&mut self, package: &str) -> SlotId {
+        if let Some(&known) = self.ids.packages.get(package) {
             return known;
         }
-        self.slots.push(key.clone());
-        let id = self.slots.len() - 1;
-        self.ids.slots.insert(key, id);
-        id
+        let slot = self.add_slot(SlotKey::Package(package.to_owned()));
+        self.ids.packages.insert(package.to_owned(), slot);
+        slot
+    }
+
+    fn api_slot(&mut self, api: &GroupVersionKind) -> SlotId {
+        if let Some(&known) = self.ids.apis.get(api) {
+            return known;
+        }
+        let slot = self.add_slot(SlotKey::Api(api.clone()));
+        self.ids.apis.insert(api.clone(), slot);
+        slot
+    }
+
+    fn csv_slot(&mut self, csv: &str) -> SlotId {
+        if let Some(&known) = self.ids.csvs.get(csv) {
+            return known;
+        }
+        let slot = self.add_slot(SlotKey::Csv(csv.to_owned()));
+        self.ids.csvs.insert(csv.to_owned(), slot);
+        slot
+    }
+
+    fn add_slot(&mut self, key: SlotKey) -> SlotId {
+        self.slots.push(key);
+        self.slots.len() - 1
     }
 
     fn add_subscription(&mut self, at: usize, subscription: &Subscription) -> NeedId {
@@ -250,8 +275,7 @@ impl<'r> Problem<'r> {
         for offer in offers.into_iter().filter(|_| !waits) {
             let choice = self.add_offer(offer);
             if let Some(current) = current {
-                let name = SlotKey::Csv(self.installed(current).name.clone());
-                let slot = self.slot(name);
+                let slot = self.csv_slot(&self.installed(current).name);
                 let choice = &mut self.choices[choice];
                 choice.replaces = Some(current);
                 if !choice.slots.contains(&slot) {
@@ -322,16 +346,11 @@ impl<'r> Problem<'r> {
             // Subscriptions are added by `add_subscription`.
             return 0;
         };
-        let subscriptions = self.request().subscriptions.iter();
-        let subscribed: Vec<&str> = subscriptions
-            .map(|subscription| subscription.package.as_str())
-            .collect();
-        let subscribed = only_subscribed.then_some(subscribed.as_slice());
         let Found {
             offers, obstacles, ..
         } = self
             .market
-            .for_requirement(requirement, *parent, subscribed);
+            .for_requirement(requirement, *parent, *only_subscribed);
         let mut here: Vec<(usize, ChoiceId)> = self
             .installed
             .iter()

@@ -46,7 +46,7 @@ pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, explains: b
             }
             Settled::Stuck(stuck) => {
                 let aside: BTreeSet<usize> = stuck.aside.iter().copied().collect();
-                let explanation = explain::explain(&problem, &group, &stuck, explains);
+                let explanation = explain::explain(&problem, &stuck, explains);
                 components.push(Component::Unsolvable(Box::new(explanation)));
                 let rest: Vec<usize> = group
                     .subscriptions

@@ -15,6 +15,8 @@ pub trait Snapshot {
     fn providers(&self, api: &GroupVersionKind) -> Vec<String>;
     /// All packages, by name.
     fn names(&self) -> Vec<String>;
+    /// Why a package that the catalog has is not served, if that is so.
+    fn left_out(&self, name: &str) -> Option<String>;
 }
 
 impl Snapshot for Index {
@@ -31,6 +33,14 @@ impl Snapshot for Index {
     fn names(&self) -> Vec<String> {
         let packages = self.packages().iter();
         packages.map(|summary| summary.name.clone()).collect()
+    }
+
+    fn left_out(&self, name: &str) -> Option<String> {
+        // An index that cannot be read was noticed when the package was looked for.
+        let problems = self.problems().ok()?.into_iter();
+        let of_package = problems.filter(|problem| problem.package == name);
+        let messages: Vec<String> = of_package.map(|problem| problem.message).collect();
+        (!messages.is_empty()).then(|| messages.join("; "))
     }
 }
 
@@ -69,5 +79,9 @@ impl Snapshot for Packages {
 
     fn names(&self) -> Vec<String> {
         self.packages.keys().cloned().collect()
+    }
+
+    fn left_out(&self, _: &str) -> Option<String> {
+        None
     }
 }

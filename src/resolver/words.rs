@@ -174,6 +174,14 @@ pub(super) fn obstacle(
         Obstacle::NoPackage { catalog, package } => {
             format!("catalog {} has no package {package}", key(catalog))
         }
+        Obstacle::LeftOut {
+            catalog,
+            package,
+            problem,
+        } => format!(
+            "package {package} of catalog {} is broken and left out: {problem}",
+            key(catalog)
+        ),
         Obstacle::Curated { catalog, package } => format!(
             "catalog {} has package {package} but does not offer it (its spec.packages leaves it out)",
             key(catalog)
@@ -287,6 +295,15 @@ fn because(
             let range = subscription.and_then(|subscription| subscription.version.as_ref());
             let range = range.map(ToString::to_string).unwrap_or_default();
             format!("{who} {is} not in version {range}, which the Subscription asks for")
+        }
+        Bar::Pinned(at) => {
+            let subscription = problem.subscription(*at);
+            let range = subscription.version.as_ref().map(ToString::to_string);
+            format!(
+                "{who} would do, but Subscription {} holds the package to version {}",
+                subscription.name,
+                range.unwrap_or_default()
+            )
         }
         Bar::Skipped => {
             format!("{who} would do, but {is} skipped by a newer bundle of the channel")

@@ -109,6 +109,7 @@ fn a_plan_for_programs_has_the_shape_that_scripts_rely_on() {
                 "startingCSV": "shovel.v1.0.0",
             }],
             "kept": [],
+            "heldBack": [],
             "notes": [],
         }],
     });
@@ -518,4 +519,36 @@ fn the_words_of_strangers_cannot_steer_the_terminal() {
         "{:?}",
         said.out
     );
+}
+
+/// The index leaves such a package out as a whole; then that has to be said, not that there is none.
+#[test]
+fn a_package_with_a_broken_channel_is_said_to_be_broken() {
+    let shell = shell();
+    let broken = r#"
+{"schema": "olm.package", "name": "mole", "defaultChannel": "stable"}
+---
+{"schema": "olm.channel", "package": "mole", "name": "stable", "entries": [{"name": "mole.v1.0.0"}]}
+---
+{"schema": "olm.channel", "package": "mole", "name": "round",
+ "entries": [{"name": "mole.v1.0.0", "replaces": "mole.v2.0.0"}, {"name": "mole.v2.0.0", "replaces": "mole.v1.0.0"}]}
+---
+{"schema": "olm.bundle", "package": "mole", "name": "mole.v1.0.0", "image": "example.com/mole:1.0.0",
+ "properties": [{"type": "olm.package", "value": {"packageName": "mole", "version": "1.0.0"}}]}
+---
+{"schema": "olm.bundle", "package": "mole", "name": "mole.v2.0.0", "image": "example.com/mole:2.0.0",
+ "properties": [{"type": "olm.package", "value": {"packageName": "mole", "version": "2.0.0"}}]}
+"#;
+    shell.write("hub/mole.yaml", broken);
+    let mole = subscription("mole", json!({"channel": "stable"}), "");
+    shell.write("subs.yaml", &documents(&[mole]));
+    let said = plan(&shell, "");
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    assert!(
+        said.out
+            .contains("package mole of catalog olm/hub is broken and left out: "),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("round"), "{}", said.out);
 }

@@ -1,5 +1,6 @@
 //! Objects in files, as `kubectl get -o yaml` writes them and people do.
 
+use std::collections::HashSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -110,6 +111,7 @@ impl Manifests {
         kind: &str,
     ) -> Result<Vec<T>, Failure> {
         let mut objects: Vec<T> = Vec::new();
+        let mut names = HashSet::new();
         for found in self.objects.iter().filter(|found| found.kind == kind) {
             let wrong = |error: anyhow::Error| {
                 Failure::usage(error).hint(format!(
@@ -132,10 +134,7 @@ impl Manifests {
                     found.place
                 )));
             }
-            let is_same = |other: &&T| {
-                other.name_any() == object.name_any() && other.namespace() == object.namespace()
-            };
-            if objects.iter().any(|other| is_same(&other)) {
+            if !names.insert((object.namespace(), object.name_any())) {
                 return Err(Failure::usage(anyhow!(
                     "{}: there is another {kind} named {}",
                     found.place,

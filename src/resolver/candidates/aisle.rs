@@ -179,8 +179,15 @@ impl Aisle<'_, '_> {
                 .zip(current.version.as_ref())
                 .is_some_and(|(a, b)| a.precedence(b).is_lt())
         };
-        if wanted.is_empty() || !wanted.iter().all(is_older) {
+        if !wanted.iter().all(is_older) {
             self.found.obstacles.push(Obstacle::NoPath);
+            return;
+        }
+        if wanted.is_empty() {
+            let all: Vec<usize> = self.with_skipped().into_iter().map(|(_, at)| at).collect();
+            for at in all {
+                self.bar(&package.bundles[at], Bar::OutOfRange);
+            }
             return;
         }
         for bundle in wanted {
@@ -189,7 +196,7 @@ impl Aisle<'_, '_> {
     }
 
     /// What meets the need of a bundle.
-    pub(super) fn matching(&mut self, requirement: &Requirement, is_allowed: bool) {
+    pub(super) fn matching(&mut self, requirement: &Requirement, only_subscribed: bool) {
         let package = self.package.clone();
         let in_order: HashSet<(usize, usize)> = self.in_order().into_iter().collect();
         for (entry, at) in self.with_skipped() {
@@ -199,12 +206,29 @@ impl Aisle<'_, '_> {
             }
             if !in_order.contains(&(entry, at)) {
                 self.bar(bundle, Bar::Skipped);
-            } else if is_allowed {
-                self.offer(at, None);
+            } else if let Some(why) = self.refused_by_subscriptions(bundle, only_subscribed) {
+                self.bar(bundle, why);
             } else {
-                self.bar(bundle, Bar::NotSubscribed);
+                self.offer(at, None);
             }
         }
+    }
+
+    /// What the Subscriptions of the package say to a bundle that somebody else needs: a version
+    /// that one of them pins holds for all, met or not.
+    fn refused_by_subscriptions(&self, bundle: &Bundle, only_subscribed: bool) -> Option<Bar> {
+        let subscriptions = self.market.request.subscriptions.iter().enumerate();
+        let mut own = subscriptions.filter(|(_, it)| it.package == self.package.name);
+        let is_pinned = |it: &Subscription| !wants(it, bundle.version.as_ref());
+        if let Some((at, _)) = own.clone().find(|(_, it)| is_pinned(it)) {
+            return Some(Bar::Pinned(at));
+        }
+        let key = &self.market.catalog(self.catalog).key;
+        let covers = |it: &Subscription| {
+            (it.channel.is_empty() || it.channel == self.channel().name())
+                && (it.catalog.is_empty() || it.catalog == *key)
+        };
+        (only_subscribed && !own.any(|(_, it)| covers(it))).then_some(Bar::NotSubscribed)
     }
 
     fn offer(&mut self, at: usize, subscription: Option<&Subscription>) {
