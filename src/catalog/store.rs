@@ -37,7 +37,10 @@ impl Store {
     pub fn get(&self, digest: &str) -> Result<Option<Index>, Error> {
         let path = self.path(digest);
         match Index::open(&path) {
-            Ok(index) => Ok(Some(index)),
+            Ok(index) => {
+                used_now(&path);
+                Ok(Some(index))
+            }
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                 Ok(None)
             }
@@ -122,6 +125,15 @@ impl Store {
     }
 }
 
+/// What is used is not old. A folder that cannot be written to serves all the same.
+fn used_now(path: &Path) {
+    let file = fs_err::OpenOptions::new().append(true).open(path);
+    let touched = file.and_then(|file| file.file().set_modified(SystemTime::now()));
+    if let Err(error) = touched {
+        tracing::debug!(%error, "the time of use is not kept");
+    }
+}
+
 fn remove(path: &Path) -> Result<(), Error> {
     match fs_err::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path)(error)),
@@ -178,6 +190,26 @@ properties: [{type: olm.package, value: {packageName: gopher, version: 1.0.0}}]
             panic!("built twice")
         });
         assert_eq!(again.unwrap().packages().len(), 1);
+    }
+
+    #[test]
+    fn what_is_used_is_not_old() {
+        let folder = TempDir::new().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        for digest in ["sha256:a", "sha256:b"] {
+            store.get_or_build(digest, fill).unwrap();
+            let file = fs_err::OpenOptions::new()
+                .append(true)
+                .open(store.path(digest))
+                .unwrap();
+            file.file()
+                .set_modified(std::time::SystemTime::UNIX_EPOCH)
+                .unwrap();
+        }
+        assert!(store.get("sha256:b").unwrap().is_some());
+        store.prune(&BTreeSet::new(), 1).unwrap();
+        assert!(store.get("sha256:a").unwrap().is_none());
+        assert!(store.get("sha256:b").unwrap().is_some());
     }
 
     #[test]

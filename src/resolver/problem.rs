@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::candidates::{Found, Obstacle};
 use super::constraint::requirements;
 use super::market::{Cache, Market, Offer};
+use super::package::Package;
 use super::predicate::Requirement;
 use super::present::Present;
 use super::request::{Dependencies, Installed, Request, Subscription};
@@ -88,7 +90,11 @@ pub(super) struct Problem<'r> {
 
 #[derive(Default)]
 struct Ids {
-    offers: HashMap<(usize, String, usize, usize), ChoiceId>,
+    /// Bundles by their channels.
+    offers: HashMap<(Identity, usize), ChoiceId>,
+    /// The slots and the needs of bundles.
+    slots: HashMap<Identity, Vec<SlotId>>,
+    needs_of: HashMap<Identity, Vec<NeedId>>,
     needs: HashMap<What, NeedId>,
     packages: HashMap<String, SlotId>,
     apis: HashMap<GroupVersionKind, SlotId>,
@@ -193,14 +199,20 @@ impl<'r> Problem<'r> {
     }
 
     fn add_offer(&mut self, offer: Offer) -> ChoiceId {
-        let key = (
-            offer.catalog,
-            offer.package.name.clone(),
-            offer.channel,
-            offer.bundle,
-        );
+        let key = (identity(&offer), offer.channel);
         if let Some(&known) = self.ids.offers.get(&key) {
             return known;
+        }
+        let slots = self.slots_of(&offer);
+        let choice = self.add_choice(Origin::Offered(offer), slots);
+        self.ids.offers.insert(key, choice);
+        choice
+    }
+
+    /// The slots of a bundle, which are the same in all its channels.
+    fn slots_of(&mut self, offer: &Offer) -> Vec<SlotId> {
+        if let Some(known) = self.ids.slots.get(&identity(offer)) {
+            return known.clone();
         }
         let bundle = offer.bundle();
         let mut slots = vec![self.csv_slot(&bundle.name)];
@@ -210,9 +222,8 @@ impl<'r> Problem<'r> {
         for api in bundle.features.apis() {
             slots.push(self.api_slot(api));
         }
-        let choice = self.add_choice(Origin::Offered(offer), slots);
-        self.ids.offers.insert(key, choice);
-        choice
+        self.ids.slots.insert(identity(offer), slots.clone());
+        slots
     }
 
     fn add_choice(&mut self, origin: Origin, mut slots: Vec<SlotId>) -> ChoiceId {
@@ -295,6 +306,15 @@ impl<'r> Problem<'r> {
     }
 
     fn add_needs(&mut self, choice: ChoiceId) {
+        let bundle = match &self.choices[choice].origin {
+            Origin::Installed(_) => None,
+            Origin::Offered(offer) => Some(identity(offer)),
+        };
+        // They are the same in all channels of the bundle.
+        if let Some(known) = bundle.and_then(|bundle| self.ids.needs_of.get(&bundle)) {
+            self.choices[choice].needs.clone_from(known);
+            return;
+        }
         let (needs, parent) = match &self.choices[choice].origin {
             Origin::Installed(at) => {
                 let installed = self.installed(*at);
@@ -333,6 +353,10 @@ impl<'r> Problem<'r> {
             } else if !self.choices[choice].needs.contains(&need) {
                 self.choices[choice].needs.push(need);
             }
+        }
+        if let Some(bundle) = bundle {
+            let needs = self.choices[choice].needs.clone();
+            self.ids.needs_of.insert(bundle, needs);
         }
     }
 
@@ -385,6 +409,14 @@ impl<'r> Problem<'r> {
     pub(super) fn groups(&self, roots: &[usize], facts: &BTreeSet<usize>) -> Vec<Group> {
         super::group::split(self, roots, facts)
     }
+}
+
+/// A bundle of a package that was read from a catalog: packages are read once, so that where they
+/// are tells which they are.
+type Identity = (usize, *const Package, usize);
+
+fn identity(offer: &Offer) -> Identity {
+    (offer.catalog, Arc::as_ptr(&offer.package), offer.bundle)
 }
 
 /// The packages of which every Subscription wants the needs to be checked and nothing to be

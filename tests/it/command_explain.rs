@@ -192,3 +192,13 @@ fn without_a_cluster_it_says_that_catalogs_can_be_named() {
         "{said}"
     );
 }
+
+#[test]
+fn a_pin_that_the_question_leaves_out_is_named() {
+    let shell = shell();
+    let pinned = subscription("gopher", json!({"version": "1.1.0"}), "");
+    shell.write("subs.yaml", &documents(&[pinned]));
+    let said = shell.done("explain gopher@2.0.0 --catalog hub --subscriptions subs.yaml");
+    let pin = "as it is, Subscription gopher holds it to `version: 1.1.0`";
+    assert!(said.contains(pin), "{said}");
+}

@@ -104,8 +104,8 @@ const LARGE: Size = Size {
     versions: 5,
     subscriptions: 4,
 };
-const LARGE_EVERY: u64 = 64;
-const SMALL_EVERY: u64 = 8;
+const LARGE_EVERY: u64 = 256;
+const SMALL_EVERY: u64 = 16;
 
 /// The problem of a seed.
 pub fn input(seed: u64, taste: Taste) -> Input {

@@ -45,6 +45,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         let mut text = told(&situation, &wanted, &component);
         if range.is_some() {
             text.push_str(&beside(&situation, &usual, &wanted, &component));
+            text.push_str(&pinned(&usual));
         }
         printer::data(&text)?;
     } else {
@@ -146,6 +147,16 @@ fn told(situation: &Situation, wanted: &Subscription, component: &Component) -> 
             None => outcome::solved(solution, situation),
         },
     }
+}
+
+/// The pin that a Subscription has and the question leaves out.
+fn pinned(usual: &Subscription) -> String {
+    let Some(range) = &usual.version else {
+        return String::new();
+    };
+    let (name, range) = (&usual.name, range.as_str());
+    let text = format!("as it is, Subscription {name} holds it to `version: {range}`");
+    format!("{}\n", printer::visible(&text))
 }
 
 /// What there would be without the range.
