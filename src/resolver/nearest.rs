@@ -56,20 +56,16 @@ pub(super) fn changes(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Change> {
         let mut few = stuck.core.clone();
         few.extend(edit.subscription().filter(|at| !stuck.core.contains(at)));
         let cache = &problem.market.cache;
-        let alone = resolve_with(&edited(problem, Some(&few), &edit), cache, false);
-        if gives(problem, stuck, &edit, &alone).is_none() || !cache.may_try_again() {
-            continue;
-        }
-        let request = edited(problem, None, &edit);
-        let whole = resolve_with(&request, cache, false);
-        let Some(gives) = gives(problem, stuck, &edit, &whole) else {
+        let request = edited(problem, Some(&few), &edit);
+        let alone = resolve_with(&request, cache, false);
+        let Some(gives) = gives(problem, stuck, &edit, &alone) else {
             continue;
         };
-        let as_before = cache.unmet(|| unmet(&before(problem)));
-        if !unmet(&whole).is_subset(as_before) {
+        let is_all = few.len() == problem.request().subscriptions.len();
+        if !is_all && !holds_for_all(problem, stuck, &edit) {
             continue;
         }
-        let change = words_for(problem, &edit, &request, &whole);
+        let change = words_for(problem, &edit, &request, &alone);
         if told.iter().all(|known| known.change != change) {
             told.push(Change { change, gives });
         }
@@ -78,6 +74,17 @@ pub(super) fn changes(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Change> {
         }
     }
     told
+}
+
+/// Whether a change helps beside all other Subscriptions too, and leaves none of them worse off.
+fn holds_for_all(problem: &Problem<'_>, stuck: &Stuck, edit: &Edit) -> bool {
+    let cache = &problem.market.cache;
+    if !cache.may_try_again() {
+        return false;
+    }
+    let whole = resolve_with(&edited(problem, None, edit), cache, false);
+    gives(problem, stuck, edit, &whole).is_some()
+        && unmet(&whole).is_subset(cache.unmet(|| unmet(&before(problem))))
 }
 
 /// The outcome without any change.
