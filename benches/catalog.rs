@@ -5,6 +5,8 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
+#[path = "support/memory.rs"]
+mod memory;
 #[path = "support/whole_catalog.rs"]
 mod whole_catalog;
 
@@ -20,6 +22,8 @@ use chandler::oci::client::{Registry, Settings};
 use chandler::oci::image::{File, Image, Start};
 use chandler::oci::layout::Layout;
 use chandler::oci::pull::PullOptions;
+
+use memory::memory;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args()
@@ -270,21 +274,6 @@ fn wait(child: &mut Child, port: u16) -> anyhow::Result<()> {
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(())
-}
-
-/// A figure of `/proc/PID/status`, in MB.
-fn memory(pid: u32, field: &str) -> anyhow::Result<f64> {
-    let status = fs_err::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status
-        .lines()
-        .find(|line| line.starts_with(field))
-        .with_context(|| format!("no {field}"))?;
-    let kilobytes: f64 = line
-        .split_whitespace()
-        .nth(1)
-        .context("no number")?
-        .parse()?;
-    Ok(kilobytes * 1024.0 / 1e6)
 }
 
 #[allow(

@@ -11,6 +11,8 @@
     reason = "the problems are those of the tests"
 )]
 
+#[path = "support/memory.rs"]
+mod memory;
 #[path = "../tests/support/scenario.rs"]
 mod scenario;
 #[path = "support/whole_catalog.rs"]
@@ -31,6 +33,7 @@ use chandler::resolver::{
 };
 use serde_json::json;
 
+use memory::memory;
 use scenario::{
     BundleInput, CatalogInput, ChannelInput, Input, PackageInput, Requires, SubscriptionInput,
     World,
@@ -43,7 +46,10 @@ const EXPLANATION: Duration = Duration::from_millis(20);
 fn main() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let index = index(&folder.path().join("catalog"), 1)?;
-    println!("{:.1} MB resident with the index open", memory("VmRSS")?);
+    println!(
+        "{:.1} MB resident with the index open",
+        memory(std::process::id(), "VmRSS")?
+    );
     let names = index.names();
     let all: Vec<Subscription> = names.iter().map(|name| to(name)).collect();
 
@@ -146,7 +152,7 @@ fn main() -> anyhow::Result<()> {
         &large,
         before,
     );
-    println!("{:.1} MB peak", memory("VmHWM")?);
+    println!("{:.1} MB peak", memory(std::process::id(), "VmHWM")?);
     beside_olm()
 }
 
@@ -453,19 +459,4 @@ fn beside_olm() -> anyhow::Result<()> {
         theirs / ours
     );
     Ok(())
-}
-
-/// A figure of `/proc/self/status`, in MB.
-fn memory(field: &str) -> anyhow::Result<f64> {
-    let status = fs_err::read_to_string("/proc/self/status")?;
-    let line = status
-        .lines()
-        .find(|line| line.starts_with(field))
-        .context("no figure")?;
-    let kilobytes: f64 = line
-        .split_whitespace()
-        .nth(1)
-        .context("no number")?
-        .parse()?;
-    Ok(kilobytes * 1024.0 / 1e6)
 }

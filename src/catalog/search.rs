@@ -158,7 +158,7 @@ fn allowed_typos(word: &str) -> usize {
 
 /// Whether two words are at most so many insertions, deletions, replacements or swaps of
 /// neighbours apart.
-fn within_distance(one: &str, other: &str, limit: usize) -> bool {
+pub(crate) fn within_distance(one: &str, other: &str, limit: usize) -> bool {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().abs_diff(other.len()) > limit {
         return false;

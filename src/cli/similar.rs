@@ -1,7 +1,11 @@
 //! What somebody may have meant.
 
+use crate::catalog::search::within_distance;
+
 /// More than this is no hint any more.
 const MANY: usize = 10;
+/// How many letters a name may be off.
+const TYPOS: usize = 2;
 
 /// Asks whether names that are nearly the one that was asked for are meant.
 pub(super) fn names(wanted: &str, names: &[&str]) -> Option<String> {
@@ -44,51 +48,12 @@ fn listed(names: &[&str]) -> String {
 
 fn is_near(wanted: &str, name: &str) -> bool {
     let is_part = |part: &str, whole: &str| part.len() > 2 && whole.contains(part);
-    is_part(wanted, name) || is_part(name, wanted) || distance(wanted, name) <= 2
-}
-
-/// How many characters have to be put in, taken out or changed. Long texts are just far apart.
-fn distance(a: &str, b: &str) -> usize {
-    const LONG: usize = 100;
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len() > LONG || b.len() > LONG {
-        return LONG;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, in_a) in a.iter().enumerate() {
-        let mut next = vec![i + 1];
-        let mut last = i + 1;
-        for (j, (in_b, above)) in b.iter().zip(row.windows(2)).enumerate() {
-            let (diagonal, up) = match above {
-                [diagonal, up] => (*diagonal, *up),
-                // Windows are of two.
-                _ => (j, j + 1),
-            };
-            last = (diagonal + usize::from(in_a != in_b))
-                .min(up + 1)
-                .min(last + 1);
-            next.push(last);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
+    is_part(wanted, name) || is_part(name, wanted) || within_distance(wanted, name, TYPOS)
 }
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
-    use super::{distance, names, or_all};
-
-    #[rstest]
-    #[case("", "", 0)]
-    #[case("kialy", "kiali", 1)]
-    #[case("kitten", "sitting", 3)]
-    #[case("", "abc", 3)]
-    fn distance_counts_changes(#[case] a: &str, #[case] b: &str, #[case] expected: usize) {
-        assert_eq!(distance(a, b), expected);
-        assert_eq!(distance(b, a), expected);
-    }
+    use super::{names, or_all};
 
     #[test]
     fn what_is_near_is_named_and_else_everything() {

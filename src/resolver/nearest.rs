@@ -9,6 +9,7 @@ use super::request::{CatalogKey, Dependencies, Request, Subscription};
 use super::resolve::{Stuck, resolve_with};
 use super::solution::{Component, Resolution, Solution};
 use super::words;
+use crate::catalog::search::within_distance;
 
 /// How many changes are told.
 const TOLD: usize = 3;
@@ -160,8 +161,12 @@ fn of_subscription(problem: &Problem<'_>, at: usize, edits: &mut Vec<Edit>) {
                 let names = problem.market.names(catalog);
                 let mut similar: Vec<(usize, String)> = names
                     .into_iter()
-                    .map(|name| (distance(&name, &subscription.package), name))
-                    .filter(|(typos, name)| *typos <= TYPOS && typos * 2 < name.len())
+                    .filter_map(|name| {
+                        let is_within =
+                            |typos: &usize| within_distance(&name, &subscription.package, *typos);
+                        let typos = (1..=TYPOS).find(is_within)?;
+                        (typos * 2 < name.len()).then_some((typos, name))
+                    })
                     .collect();
                 similar.sort();
                 edits.extend(similar.into_iter().map(|(_, name)| Edit::Package(at, name)));
@@ -390,26 +395,4 @@ fn kubernetes_for(problem: &Problem<'_>, request: &Request<'_>, resolution: &Res
     newest
         .map(|version| format!("{version} or newer"))
         .unwrap_or_default()
-}
-
-/// How many letters have to be changed, put in or taken out to come from one name to another.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > TYPOS {
-        return usize::MAX;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.iter().enumerate() {
-        let mut corner = i;
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-        for (j, to) in b.iter().enumerate() {
-            let (above, left) = (row[j + 1], row[j]);
-            let replaced = corner + usize::from(from != to);
-            corner = above;
-            row[j + 1] = replaced.min(above + 1).min(left + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -4,7 +4,7 @@
 //! [`Need`] has choices in order of preference, one of which must be taken. A [`SlotKey`] is
 //! something only one choice can have: a package, an API, the name of a CSV.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -402,12 +402,6 @@ impl<'r> Problem<'r> {
     fn only_checks(&self, choice: ChoiceId) -> bool {
         let package = self.package(choice);
         package.is_some_and(|package| self.only_checked.contains(package))
-    }
-
-    /// The Subscriptions whose needs, choices and slots hang together, each group by the names of
-    /// its Subscriptions, with the installed CSVs that are facts to it.
-    pub(super) fn groups(&self, roots: &[usize], facts: &BTreeSet<usize>) -> Vec<Group> {
-        super::group::split(self, roots, facts)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use super::explain;
+use super::group::split;
 use super::held_back::held_back;
 use super::market::Cache;
 use super::problem::{ChoiceId, Group, Problem};
@@ -31,7 +32,7 @@ pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, explains: b
     let mut problem = Problem::new(request, cache.clone());
     let mut components = Vec::new();
     let everyone: Vec<usize> = (0..request.subscriptions.len()).collect();
-    let mut open = VecDeque::from(problem.groups(&everyone, &problem.present.facts()));
+    let mut open = VecDeque::from(split(&problem, &everyone, &problem.present.facts()));
     while let Some(group) = open.pop_front() {
         match settle(&problem, &group, explains) {
             Settled::Solved(selection, ignored) => {
@@ -59,7 +60,7 @@ pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, explains: b
                     .iter()
                     .filter_map(|&at| problem.present.current.get(at).copied().flatten());
                 let facts: BTreeSet<usize> = group.facts.iter().copied().chain(kept).collect();
-                open.extend(problem.groups(&rest, &facts));
+                open.extend(split(&problem, &rest, &facts));
             }
         }
     }
