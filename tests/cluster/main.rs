@@ -5,6 +5,8 @@
 #[path = "../support/support.rs"]
 mod support;
 
+mod apply;
+mod apply_crd;
 mod crds;
 mod csv;
 mod plan;

@@ -54,43 +54,83 @@ pub fn judge(
     new: &CustomResourceDefinition,
     objects: impl IntoIterator<Item = (String, Value)>,
 ) -> Verdict {
-    let changes = compare(old, new);
-    let mut look = Look::new(old, new);
+    let mut judge = Judge::new(old, new);
     for (version, object) in objects {
-        look.at(&version, &object);
+        judge.look_at(&version, &object);
     }
-    let (refused, others): (Vec<SchemaChange>, Vec<SchemaChange>) = changes
-        .into_iter()
-        .partition(|change| change.severity == Severity::Refused);
-    let mut warnings = look.losses();
-    let is_lasting = |change: &&SchemaChange| {
-        let kind = matches!(
-            change.kind,
-            ChangeKind::VersionNoLongerServed | ChangeKind::DefaultChanged | ChangeKind::TooDeep
-        );
-        kind && !is_between_versions(change)
-    };
-    let lasting: Vec<String> = others
-        .iter()
-        .filter(is_lasting)
-        .map(ToString::to_string)
-        .collect();
-    warnings.extend(lasting.iter().take(NAMED).cloned());
-    if lasting.len() > NAMED {
-        warnings.push(format!(
-            "and {} more changes of this sort",
-            lasting.len() - NAMED
-        ));
+    judge.verdict()
+}
+
+/// [`judge`] for those who get the objects piece by piece and need not keep them.
+pub struct Judge<'a> {
+    changes: Vec<SchemaChange>,
+    look: Look<'a>,
+}
+
+impl<'a> Judge<'a> {
+    /// Compares the two CRDs; objects come later.
+    pub fn new(old: &'a CustomResourceDefinition, new: &'a CustomResourceDefinition) -> Self {
+        Self {
+            changes: compare(old, new),
+            look: Look::new(old, new),
+        }
     }
-    warnings.extend(disagreement(&others));
-    warnings.extend(look.unchecked.into_iter().take(NAMED));
-    Verdict {
-        crd: new.metadata.name.clone().unwrap_or_default(),
-        refused,
-        objects: look.bad,
-        more_objects: look.more,
-        is_converted: converts_by_webhook(new),
-        warnings,
+
+    /// Whether the objects in the cluster make a difference: what is refused is refused without them,
+    /// and what is harmless harms none of them.
+    pub fn needs_objects(&self) -> bool {
+        let worst = self.changes.iter().map(|change| change.severity).max();
+        worst == Some(Severity::NeedsLiveCheck)
+    }
+
+    /// Looks at one object as it was read in a version.
+    pub fn look_at(&mut self, version: &str, object: &Value) {
+        self.look.at(version, object);
+    }
+
+    /// Whether so many objects are invalid that no more would be named.
+    pub fn has_seen_enough(&self) -> bool {
+        self.look.bad.len() >= NAMED
+    }
+
+    /// What came out.
+    pub fn verdict(self) -> Verdict {
+        let Self { changes, look } = self;
+        let (refused, others): (Vec<SchemaChange>, Vec<SchemaChange>) = changes
+            .into_iter()
+            .partition(|change| change.severity == Severity::Refused);
+        let mut warnings = look.losses();
+        let is_lasting = |change: &&SchemaChange| {
+            let kind = matches!(
+                change.kind,
+                ChangeKind::VersionNoLongerServed
+                    | ChangeKind::DefaultChanged
+                    | ChangeKind::TooDeep
+            );
+            kind && !is_between_versions(change)
+        };
+        let lasting: Vec<String> = others
+            .iter()
+            .filter(is_lasting)
+            .map(ToString::to_string)
+            .collect();
+        warnings.extend(lasting.iter().take(NAMED).cloned());
+        if lasting.len() > NAMED {
+            warnings.push(format!(
+                "and {} more changes of this sort",
+                lasting.len() - NAMED
+            ));
+        }
+        warnings.extend(disagreement(&others));
+        warnings.extend(look.unchecked.into_iter().take(NAMED));
+        Verdict {
+            crd: look.new.metadata.name.clone().unwrap_or_default(),
+            refused,
+            objects: look.bad,
+            more_objects: look.more,
+            is_converted: converts_by_webhook(look.new),
+            warnings,
+        }
     }
 }
 

@@ -1,0 +1,146 @@
+//! What stays in an object although the one that is applied does not have it.
+//!
+//! All plans write by one manager, so that each apply says everything that we want of an object. What
+//! an earlier plan wrote for another CSV is repeated, therefore.
+
+use serde_json::{Map, Value};
+
+use crate::api::labels::INSTALLED_ALONGSIDE_PREFIX;
+
+/// Keeps the CSVs that own the live object as owners. Kubernetes drops those that are gone.
+pub(super) fn owners(wanted: &mut Value, live: &Value) {
+    let kept: Vec<Value> = live
+        .pointer("/metadata/ownerReferences")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter(|owner| owner.get("kind").and_then(Value::as_str) == Some("ClusterServiceVersion"))
+        .cloned()
+        .collect();
+    if kept.is_empty() {
+        return;
+    }
+    let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let owners = metadata
+        .entry("ownerReferences")
+        .or_insert_with(|| Value::Array(Vec::new()));
+    if owners.is_null() {
+        *owners = Value::Array(Vec::new());
+    }
+    let Some(owners) = owners.as_array_mut() else {
+        return;
+    };
+    for owner in kept {
+        if !owners.iter().any(|own| own.get("uid") == owner.get("uid")) {
+            owners.push(owner);
+        }
+    }
+}
+
+/// The CSVs that a live CRD says it was installed with: annotation, and `namespace/name`.
+pub(super) fn installed_alongside(live: &Value) -> Vec<(String, String)> {
+    let annotations = live.pointer("/metadata/annotations");
+    let annotations = annotations.and_then(Value::as_object);
+    annotations
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| name.starts_with(INSTALLED_ALONGSIDE_PREFIX))
+        .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+        .collect()
+}
+
+/// Adds annotations that the object does not have.
+pub(super) fn annotations(wanted: &mut Value, kept: Vec<(String, String)>) {
+    let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let annotations = metadata
+        .entry("annotations")
+        .or_insert_with(|| Value::Object(Map::new()));
+    if annotations.is_null() {
+        *annotations = Value::Object(Map::new());
+    }
+    let Some(annotations) = annotations.as_object_mut() else {
+        return;
+    };
+    for (name, value) in kept {
+        annotations.entry(name).or_insert(Value::String(value));
+    }
+}
+
+/// Whether somebody other than us has a say in the conversion of a live CRD: the lifecycle, once a CSV
+/// defines a webhook for it, or OLM's before it.
+pub(super) fn conversion_is_taken(live: &Value, manager: &str) -> bool {
+    let entries = live.pointer("/metadata/managedFields");
+    let entries = entries.and_then(Value::as_array);
+    entries.into_iter().flatten().any(|entry| {
+        let who = entry.get("manager").and_then(Value::as_str);
+        let conversion = entry.pointer("/fieldsV1/f:spec/f:conversion");
+        conversion.is_some() && who != Some(manager)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn csvs_stay_owners_and_other_owners_are_their_own_business() {
+        let live = json!({"metadata": {"ownerReferences": [
+            {"kind": "ClusterServiceVersion", "name": "a.v1", "uid": "1"},
+            {"kind": "ClusterServiceVersion", "name": "a.v2", "uid": "2"},
+            {"kind": "Deployment", "name": "d", "uid": "3"},
+        ]}});
+        let mut wanted = json!({"metadata": {"ownerReferences": [
+            {"kind": "ClusterServiceVersion", "name": "a.v2", "uid": "2"},
+        ]}});
+        owners(&mut wanted, &live);
+        let uids: Vec<&Value> = wanted["metadata"]["ownerReferences"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|owner| &owner["uid"])
+            .collect();
+        assert_eq!(uids, ["2", "1"]);
+        let mut bare = json!({"metadata": {"name": "x"}});
+        owners(&mut bare, &json!({"metadata": {}}));
+        assert_eq!(bare, json!({"metadata": {"name": "x"}}));
+    }
+
+    #[test]
+    fn annotations_of_other_installs_are_added_and_ours_win() {
+        let name = format!("{INSTALLED_ALONGSIDE_PREFIX}1");
+        let live = json!({"metadata": {"annotations": {
+            &name: "ns/a", "other": "x", format!("{INSTALLED_ALONGSIDE_PREFIX}2"): "ns/b",
+        }}});
+        let kept = installed_alongside(&live);
+        assert_eq!(kept.len(), 2);
+        let mut wanted = json!({"metadata": {"annotations": {&name: "ns/c"}}});
+        annotations(&mut wanted, kept);
+        assert_eq!(wanted["metadata"]["annotations"][&name], "ns/c");
+        assert_eq!(
+            wanted["metadata"]["annotations"].as_object().unwrap().len(),
+            2
+        );
+    }
+
+    #[test]
+    fn a_conversion_of_the_lifecycle_is_seen() {
+        let live = |manager: &str| {
+            json!({"metadata": {"managedFields": [
+                {"manager": manager, "fieldsV1": {"f:spec": {"f:conversion": {"f:strategy": {}}}}},
+            ]}})
+        };
+        assert!(conversion_is_taken(
+            &live("chandler-lifecycle"),
+            "chandler-plan"
+        ));
+        assert!(!conversion_is_taken(
+            &live("chandler-plan"),
+            "chandler-plan"
+        ));
+    }
+}

@@ -1,0 +1,115 @@
+//! The live objects of a CRD, looked at page by page.
+
+use http::Method;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::request::{Body, Connection};
+use super::{Error, Target};
+use crate::plan::crd::{Judge, Verdict};
+
+/// How many objects are read at a time.
+const PAGE: usize = 500;
+
+/// Judges whether `new` may replace `old`, and reads as many live objects as that takes: none if the
+/// schemas alone decide, and no more once enough bad ones are known to be named.
+///
+/// At most two pages are in memory, and the judging, which may take long, is done on a thread where
+/// nothing waits for it.
+pub(super) async fn judge(
+    connection: &Connection,
+    target: &Target,
+    old: CustomResourceDefinition,
+    new: CustomResourceDefinition,
+) -> Result<Verdict, Error> {
+    let lists = lists(&old, &new);
+    let (sender, mut pages) = mpsc::channel::<(String, Vec<Value>)>(1);
+    let judging = tokio::task::spawn_blocking(move || {
+        let mut judge = Judge::new(&old, &new);
+        if judge.needs_objects() {
+            while let Some((version, page)) = pages.blocking_recv() {
+                for object in &page {
+                    judge.look_at(&version, object);
+                }
+                if judge.has_seen_enough() {
+                    break;
+                }
+            }
+        }
+        // Whoever reads pages notices that nobody takes them any more.
+        drop(pages);
+        judge.verdict()
+    });
+    let read = read_pages(connection, target, lists, sender).await;
+    let verdict = judging.await.map_err(|error| Error::Unavailable {
+        target: target.clone(),
+        message: format!("its objects could not be checked: {error}"),
+    })?;
+    // What is refused in any case does not depend on what could be read.
+    if verdict.is_allowed() {
+        read?;
+    }
+    Ok(verdict)
+}
+
+/// Each version that is served before and after, and where its objects are.
+fn lists(old: &CustomResourceDefinition, new: &CustomResourceDefinition) -> Vec<(String, String)> {
+    let is_served = |crd: &CustomResourceDefinition, name: &str| {
+        crd.spec
+            .versions
+            .iter()
+            .any(|version| version.name == name && version.served)
+    };
+    old.spec
+        .versions
+        .iter()
+        .map(|version| version.name.as_str())
+        .filter(|name| is_served(old, name) && is_served(new, name))
+        .map(|name| {
+            let (group, plural) = (&old.spec.group, &old.spec.names.plural);
+            (name.to_owned(), format!("/apis/{group}/{name}/{plural}"))
+        })
+        .collect()
+}
+
+async fn read_pages(
+    connection: &Connection,
+    target: &Target,
+    lists: Vec<(String, String)>,
+    pages: mpsc::Sender<(String, Vec<Value>)>,
+) -> Result<(), Error> {
+    for (version, url) in lists {
+        let mut token = String::new();
+        loop {
+            // Waits until the last page is taken; nobody takes any when none is needed.
+            let Ok(permit) = pages.reserve().await else {
+                return Ok(());
+            };
+            let page = format!("{url}?limit={PAGE}{token}");
+            let answer = connection
+                .send(None, Method::GET, &page, Body::Empty)
+                .await
+                .map_err(|refusal| Error::Unavailable {
+                    target: target.clone(),
+                    message: format!(
+                        "its objects of version {version} cannot be listed, and so nobody knows whether the new schema harms them: {}",
+                        refusal.message()
+                    ),
+                })?;
+            let mut list = answer.body;
+            let objects = match list.get_mut("items").map(Value::take) {
+                Some(Value::Array(objects)) => objects,
+                _ => Vec::new(),
+            };
+            permit.send((version.clone(), objects));
+            let next = list.pointer("/metadata/continue").and_then(Value::as_str);
+            match next.filter(|next| !next.is_empty()) {
+                // Base64 for URLs, but with padding.
+                Some(next) => token = format!("&continue={}", next.replace('=', "%3D")),
+                None => break,
+            }
+        }
+    }
+    Ok(())
+}
