@@ -258,6 +258,14 @@ open_enum! {
     }
 }
 
+/// Reasons of the Events about an InstallPlan.
+pub mod install_plan {
+    /// The API server took an object, and warned of something.
+    pub const APPLIED_WITH_WARNINGS: &str = "AppliedWithWarnings";
+    /// A CRD was replaced, and something about its objects is doubtful.
+    pub const CRD_VALIDATION: &str = "CRDValidation";
+}
+
 open_enum! {
     /// How far one step of an InstallPlan is.
     pub enum StepStatus {

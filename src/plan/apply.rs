@@ -94,6 +94,7 @@ impl fmt::Display for Account {
 pub struct Applier {
     connection: Connection,
     kinds: Arc<Kinds>,
+    turns: Arc<crd::Turns>,
     account: Option<Account>,
 }
 
@@ -111,6 +112,7 @@ impl Applier {
         Self {
             connection: Connection::new(client),
             kinds: Arc::default(),
+            turns: Arc::default(),
             account: None,
         }
     }
@@ -209,7 +211,8 @@ impl Applier {
                 keep::owners(&mut wanted, &live);
             }
         }
-        self.server_side_apply(wanted, target, kind).await
+        let (applied, _) = self.server_side_apply(wanted, target, kind).await?;
+        Ok(applied)
     }
 
     /// Makes ours what OLM's managers own in the live object, and gives it as it is then.
@@ -258,13 +261,13 @@ impl Applier {
         }
     }
 
-    /// Applies the object, without the fields that the API does not know.
+    /// Applies the object, without the fields that the API does not know; gives it as it is then.
     async fn server_side_apply(
         &self,
         mut object: Value,
         target: &Target,
         kind: &Kind,
-    ) -> Result<Applied, Error> {
+    ) -> Result<(Applied, Value), Error> {
         let url = format!(
             "{}?fieldManager={FIELD_MANAGER}&force=true",
             kind.item(target.namespace(), &target.name)
@@ -272,14 +275,21 @@ impl Applier {
         let mut left_out = Vec::new();
         loop {
             let refusal = match self.write(Method::PATCH, &url, Body::Apply(&object)).await {
-                Ok(answer) => {
+                Ok(mut answer) => {
                     let status = match answer.is_created {
                         true => StepStatus::Created,
                         false => StepStatus::Present,
                     };
-                    let mut applied = applied(status, answer);
-                    applied.warnings.extend(left_out);
-                    return Ok(applied);
+                    let live = answer.body.take();
+                    let mut warnings = answer.warnings;
+                    warnings.extend(left_out);
+                    let uid = uid(&live);
+                    let applied = Applied {
+                        status,
+                        warnings,
+                        uid,
+                    };
+                    return Ok((applied, live));
                 }
                 Err(refusal) => refusal,
             };

@@ -1,11 +1,13 @@
 //! CRDs: replaced only when nothing in the cluster is harmed.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
 use super::kinds::Kind;
 use super::{ATTEMPTS, Applied, Applier, Error, FIELD_MANAGER, Target, keep, objects, ready};
-use crate::api::conditions::StepStatus;
 use crate::api::labels;
 use crate::plan::crd::{ChangeKind, Verdict, upgrade_v1beta1};
 
@@ -18,6 +20,19 @@ pub struct AppliedCrd {
     pub doubts: Vec<String>,
     /// Whether objects of it can be created already.
     pub is_established: bool,
+}
+
+/// One at a time for each CRD: plans of two namespaces may bring the same one, and what the second
+/// would replace has to be there when it looks.
+#[derive(Debug, Default)]
+pub(super) struct Turns(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
+
+impl Turns {
+    fn of(&self, crd: &str) -> Arc<tokio::sync::Mutex<()>> {
+        // Whoever panicked with it left a whole map: changes are single calls.
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.entry(crd.to_owned()).or_default().clone()
+    }
 }
 
 impl Applier {
@@ -35,6 +50,8 @@ impl Applier {
         let target = Target::of(&manifest)?;
         let kind = ours.kind(&target).await?;
         let manifest = ready(&manifest, &kind, &target)?;
+        let turn = self.turns.of(&target.name);
+        let _turn = turn.lock().await;
         let mut attempt = 1;
         loop {
             match ours.replace_crd(&manifest, &target, &kind).await {
@@ -81,18 +98,11 @@ impl Applier {
             let live = self.take_over(live, target, kind).await?;
             self.keep_in_crd(&mut wanted, &live).await;
         }
-        let applied = self.server_side_apply(wanted, target, kind).await?;
-        let is_established = match &applied.status {
-            StepStatus::Created => false,
-            _ => self
-                .live(target, kind)
-                .await?
-                .is_some_and(|live| is_established(&live)),
-        };
+        let (applied, live) = self.server_side_apply(wanted, target, kind).await?;
         Ok(AppliedCrd {
             applied,
             doubts,
-            is_established,
+            is_established: is_established(&live),
         })
     }
 
