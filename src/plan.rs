@@ -3,3 +3,4 @@
 //! Everything here is a function of what was read before: no client, no clock, no file.
 
 pub mod crd;
+pub mod subscription;
