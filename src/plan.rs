@@ -32,3 +32,4 @@ pub use object::{ObjectError, Placement, prepare};
 pub use progress::Trouble;
 pub use reference::{Manifest, ManifestError};
 pub use step::{StepError, object_of};
+pub mod subscription;

@@ -232,7 +232,8 @@ pub struct SubscriptionStatus {
     /// Health of the catalogs that can serve the Subscription.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
     pub catalog_health: Vec<CatalogHealth>,
-    /// What is wrong with the Subscription. A condition that is True names a problem.
+    /// How the Subscription is. Resolved, Installed and Healthy are True when all is well; any other
+    /// condition that is True names a problem.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
     pub conditions: Vec<SubscriptionCondition>,
     /// When this status was last written.
@@ -250,15 +251,15 @@ impl SubscriptionStatus {
     }
 }
 
-/// One thing that can be wrong with a Subscription.
+/// One aspect of the state of a Subscription.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionCondition {
-    /// What can be wrong, such as ResolutionFailed or CatalogSourcesUnhealthy.
+    /// What it is about, such as Healthy, ResolutionFailed or CatalogSourcesUnhealthy.
     #[serde(rename = "type", default, deserialize_with = "lenient")]
     #[schemars(required, !default)]
     pub type_: SubscriptionConditionType,
-    /// True if it is wrong, False if not, Unknown if nobody can tell.
+    /// True if it holds, False if not, Unknown if nobody can tell.
     #[serde(default, deserialize_with = "lenient")]
     #[schemars(required, !default)]
     pub status: ConditionStatus,
