@@ -301,13 +301,13 @@ fn only_the_word_manual_asks_for_approval(#[case] approval: &str, #[case] needed
 }
 
 #[test]
-fn csvs_are_copied_unless_the_configuration_says_otherwise() {
+fn csvs_are_copied_only_if_the_configuration_asks_for_it() {
     let copies = |spec: Value| {
         let config: OlmConfig = serde_json::from_value(object("OLMConfig", &spec)).unwrap();
         config.spec.copies_csvs()
     };
-    assert!(copies(json!({})));
-    assert!(copies(json!({ "features": {} })));
+    assert!(!copies(json!({})));
+    assert!(!copies(json!({ "features": {} })));
     assert!(copies(
         json!({ "features": { "disableCopiedCSVs": false } })
     ));
