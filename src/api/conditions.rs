@@ -448,8 +448,12 @@ pub mod operator_group {
     pub const SERVICE_ACCOUNT: &str = "OperatorGroupServiceAccount";
     /// Reason of [`MULTIPLE_OPERATOR_GROUP`].
     pub const MULTIPLE_OPERATOR_GROUPS_FOUND: &str = "MultipleOperatorGroupsFound";
+    /// Type: the namespaces of the group cannot be told. Not known to OLM, which only logs it.
+    pub const TARGET_NAMESPACES: &str = "OperatorGroupTargetNamespaces";
     /// Reason of [`SERVICE_ACCOUNT`].
     pub const SERVICE_ACCOUNT_NOT_FOUND: &str = "ServiceAccountNotFound";
+    /// Reason of [`TARGET_NAMESPACES`].
+    pub const TARGET_NAMESPACES_INVALID: &str = "TargetNamespacesInvalid";
 }
 
 /// Conditions an operator reports in its OperatorCondition.

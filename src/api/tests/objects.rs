@@ -309,13 +309,13 @@ fn the_policy_on_approval_beats_the_older_word(
 }
 
 #[test]
-fn csvs_are_copied_unless_the_configuration_says_otherwise() {
+fn csvs_are_copied_only_if_the_configuration_asks_for_it() {
     let copies = |spec: Value| {
         let config: OlmConfig = serde_json::from_value(object("OLMConfig", &spec)).unwrap();
         config.spec.copies_csvs()
     };
-    assert!(copies(json!({})));
-    assert!(copies(json!({ "features": {} })));
+    assert!(!copies(json!({})));
+    assert!(!copies(json!({ "features": {} })));
     assert!(copies(
         json!({ "features": { "disableCopiedCSVs": false } })
     ));
