@@ -10,6 +10,7 @@
 //! - [`catalog`]: catalogs of bundles
 //! - [`resolver`]: what to install, so that everything has what it needs
 //! - [`plan`]: how to install it without harm
+//! - [`lifecycle`]: what OperatorGroups, Operators and the OLMConfig say and bring about
 //! - [`publish`]: bundles and catalogs for others
 //! - [`cli`]: the command line
 //!
@@ -20,6 +21,7 @@ pub mod api;
 pub mod bundle;
 pub mod catalog;
 pub mod cli;
+pub mod lifecycle;
 pub mod oci;
 pub mod plan;
 pub mod publish;

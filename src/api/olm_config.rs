@@ -37,13 +37,14 @@ absent_is_default!(OlmConfigSpec);
 
 impl OlmConfigSpec {
     /// Whether the ClusterServiceVersion of an operator that serves all namespaces is copied into
-    /// each of them.
+    /// each of them. Only if somebody asks for it, unlike in OLM: the copies of one operator are as
+    /// many as the namespaces of the cluster.
     pub fn copies_csvs(&self) -> bool {
         let disabled = self
             .features
             .as_ref()
             .and_then(|features| features.disable_copied_csvs);
-        !disabled.unwrap_or_default()
+        disabled == Some(false)
     }
 }
 
@@ -53,7 +54,7 @@ impl OlmConfigSpec {
 pub struct Features {
     /// Whether to do without copies of the ClusterServiceVersions of operators that serve all
     /// namespaces. Without copies a user of a namespace does not see there which operators serve
-    /// it, but large clusters hold far fewer objects.
+    /// it, but large clusters hold far fewer objects. There are copies only if this is false.
     #[serde(rename = "disableCopiedCSVs")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disable_copied_csvs: Option<bool>,

@@ -1,0 +1,121 @@
+//! What the OLMConfig says about copies of ClusterServiceVersions.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::condition;
+use crate::api::conditions::{Condition, ConditionStatus, olm_config};
+use crate::api::olm_config::{OlmConfig, OlmConfigStatus};
+
+/// Whether the copies are as the configuration wants them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copies {
+    /// Everything that should be there is, and nothing else.
+    AsWanted,
+    /// Some are missing, or some are still there.
+    Underway,
+}
+
+/// What the status of the OLMConfig should say. Equal to what it says, times included, if there is
+/// nothing new.
+pub fn status(config: &OlmConfig, copies: Copies, now: &Time) -> OlmConfigStatus {
+    let before = config.status.clone().unwrap_or_default();
+    let mut after = before.clone();
+    condition::set(&mut after.conditions, wanted(config, copies), now);
+    if condition::same(&before.conditions, &after.conditions) {
+        return before;
+    }
+    after
+}
+
+/// The messages are OLM's, which clients know.
+fn wanted(config: &OlmConfig, copies: Copies) -> Condition {
+    let (status, reason, message) = match (config.spec.copies_csvs(), copies) {
+        (true, Copies::AsWanted) => (
+            ConditionStatus::False,
+            olm_config::COPIED_CSVS_ENABLED,
+            "Copied CSVs are enabled and present across the cluster",
+        ),
+        (true, Copies::Underway) => (
+            ConditionStatus::False,
+            olm_config::COPIED_CSVS_ENABLED,
+            "Copied CSVs are enabled and at least one copied CSVs is missing",
+        ),
+        (false, Copies::AsWanted) => (
+            ConditionStatus::True,
+            olm_config::COPIED_CSVS_DISABLED,
+            "Copied CSVs are disabled and no unexpected copied CSVs were found for operators \
+             installed in AllNamespace mode",
+        ),
+        (false, Copies::Underway) => (
+            ConditionStatus::False,
+            olm_config::COPIED_CSVS_DISABLED,
+            "Copied CSVs are disabled and at least one unexpected copied CSV was found for an \
+             operator installed in AllNamespace mode",
+        ),
+    };
+    Condition {
+        type_: olm_config::DISABLED_COPIED_CSVS.to_owned(),
+        status,
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        ..Condition::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    fn time(second: u8) -> Time {
+        serde_json::from_value(json!(format!("2026-01-01T00:00:{second:02}Z"))).unwrap()
+    }
+
+    fn config(spec: &Value) -> OlmConfig {
+        serde_json::from_value(json!({
+            "apiVersion": "operators.coreos.com/v1",
+            "kind": "OLMConfig",
+            "metadata": {"name": "cluster"},
+            "spec": spec,
+        }))
+        .unwrap()
+    }
+
+    #[rstest]
+    #[case(json!({"features": {"disableCopiedCSVs": false}}), Copies::AsWanted, "False",
+           "CopiedCSVsEnabled", "present across the cluster")]
+    #[case(json!({"features": {"disableCopiedCSVs": false}}), Copies::Underway, "False",
+           "CopiedCSVsEnabled", "is missing")]
+    #[case(json!({"features": {"disableCopiedCSVs": true}}), Copies::AsWanted, "True",
+           "CopiedCSVsDisabled", "no unexpected")]
+    #[case(json!({"features": {"disableCopiedCSVs": true}}), Copies::Underway, "False",
+           "CopiedCSVsDisabled", "at least one unexpected")]
+    #[case::off_unless_asked_for(json!({}), Copies::AsWanted, "True", "CopiedCSVsDisabled",
+           "no unexpected")]
+    fn the_condition_tells_what_is_wanted_and_whether_it_is_so(
+        #[case] spec: Value,
+        #[case] copies: Copies,
+        #[case] state: &str,
+        #[case] reason: &str,
+        #[case] words: &str,
+    ) {
+        let status = status(&config(&spec), copies, &time(1));
+        let [condition] = status.conditions.as_slice() else {
+            panic!("{status:?}");
+        };
+        assert_eq!(condition.type_, "DisabledCopiedCSVs");
+        assert_eq!(condition.status.as_str(), state);
+        assert_eq!(condition.reason, reason);
+        assert!(condition.message.contains(words), "{condition:?}");
+        assert_eq!(condition.last_transition_time, Some(time(1)));
+    }
+
+    #[test]
+    fn nothing_new_changes_no_time() {
+        let mut config = config(&json!({}));
+        let first = status(&config, Copies::AsWanted, &time(1));
+        config.status = Some(first.clone());
+        assert_eq!(status(&config, Copies::AsWanted, &time(2)), first);
+    }
+}

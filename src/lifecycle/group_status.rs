@@ -1,0 +1,149 @@
+//! What the status of an OperatorGroup should say.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt as _;
+
+use super::condition;
+use super::targets::{Targets, TargetsError};
+use crate::api::conditions::{Condition, ConditionStatus, operator_group};
+use crate::api::operator_group::{OperatorGroup, OperatorGroupStatus};
+
+/// What is known about the ServiceAccount that a group names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServiceAccount {
+    /// The group names none.
+    NotAsked,
+    /// There is no such account.
+    Missing,
+    /// It exists.
+    Found {
+        /// Its uid.
+        uid: String,
+    },
+}
+
+/// What the status of a group should say. Equal to what it says, times included, if there is
+/// nothing new.
+///
+/// `siblings` are the names of the other groups of the namespace. While the namespaces of the group
+/// cannot be told, those it covered before stay.
+pub fn status(
+    group: &OperatorGroup,
+    siblings: &[&str],
+    targets: &Result<Targets, TargetsError>,
+    account: &ServiceAccount,
+    now: &Time,
+) -> OperatorGroupStatus {
+    let before = group.status.clone().unwrap_or_default();
+    let mut conditions = before.conditions.clone();
+    let mut state = |type_: &str, problem: Option<(&str, String)>| match problem {
+        Some((reason, message)) => {
+            let problem = Condition {
+                type_: type_.to_owned(),
+                status: ConditionStatus::True,
+                reason: reason.to_owned(),
+                message,
+                ..Condition::default()
+            };
+            condition::set(&mut conditions, problem, now);
+        }
+        None => condition::remove(&mut conditions, type_),
+    };
+    state(
+        operator_group::MULTIPLE_OPERATOR_GROUP,
+        several(group, siblings),
+    );
+    state(
+        operator_group::SERVICE_ACCOUNT,
+        (*account == ServiceAccount::Missing).then(|| missing(group)),
+    );
+    state(
+        operator_group::TARGET_NAMESPACES,
+        targets.as_ref().err().map(|error| {
+            let reason = operator_group::TARGET_NAMESPACES_INVALID;
+            (reason, error.to_string())
+        }),
+    );
+    let after = OperatorGroupStatus {
+        namespaces: match targets {
+            Ok(targets) => targets.to_status(),
+            Err(_) => before.namespaces.clone(),
+        },
+        service_account_ref: reference(group, account),
+        last_updated: Some(now.clone()),
+        conditions,
+    };
+    if before.last_updated.is_some() && same(&before, &after) {
+        return before;
+    }
+    after
+}
+
+/// Whether two statuses say the same, whenever they were written. The order of the namespaces does
+/// not count: OLM keeps none.
+pub fn same(left: &OperatorGroupStatus, right: &OperatorGroupStatus) -> bool {
+    Targets::from_status(&left.namespaces) == Targets::from_status(&right.namespaces)
+        && same_account(
+            left.service_account_ref.as_ref(),
+            right.service_account_ref.as_ref(),
+        )
+        && condition::same(&left.conditions, &right.conditions)
+}
+
+fn several(group: &OperatorGroup, siblings: &[&str]) -> Option<(&'static str, String)> {
+    if siblings.is_empty() {
+        return None;
+    }
+    let mut others = siblings.to_vec();
+    others.sort_unstable();
+    let message = format!(
+        "Multiple OperatorGroup found in the same namespace: beside {} there is {}; operators are \
+         installed once there is only one, delete the others",
+        group.name_any(),
+        others.join(", ")
+    );
+    Some((operator_group::MULTIPLE_OPERATOR_GROUPS_FOUND, message))
+}
+
+fn missing(group: &OperatorGroup) -> (&'static str, String) {
+    let account = &group.spec.service_account_name;
+    let message = format!(
+        "ServiceAccount {account} not found: create it in namespace {}, or correct \
+         spec.serviceAccountName",
+        group.namespace().unwrap_or_default()
+    );
+    (operator_group::SERVICE_ACCOUNT_NOT_FOUND, message)
+}
+
+/// Without a resource version: the status would have to follow whatever happens to the account.
+fn reference(group: &OperatorGroup, account: &ServiceAccount) -> Option<ObjectReference> {
+    let ServiceAccount::Found { uid } = account else {
+        return None;
+    };
+    Some(ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("ServiceAccount".to_owned()),
+        name: Some(group.spec.service_account_name.clone()),
+        namespace: group.namespace(),
+        uid: Some(uid.clone()),
+        ..ObjectReference::default()
+    })
+}
+
+/// OLM also writes the account's resource version, which says nothing.
+fn same_account(left: Option<&ObjectReference>, right: Option<&ObjectReference>) -> bool {
+    let identity = |reference: &ObjectReference| {
+        let ObjectReference {
+            namespace,
+            name,
+            uid,
+            ..
+        } = reference.clone();
+        (namespace, name, uid)
+    };
+    left.map(identity) == right.map(identity)
+}
+
+#[cfg(test)]
+mod tests;
