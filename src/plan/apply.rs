@@ -23,7 +23,7 @@ mod objects;
 mod request;
 mod unknown;
 
-pub use crd::{AppliedCrd, is_established};
+pub use crd::{AppliedCrd, Conversion, is_established};
 pub use error::{Error, Target};
 
 use std::fmt;

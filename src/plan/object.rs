@@ -33,7 +33,8 @@ const OF_THE_CLUSTER: [&str; 9] = [
 pub struct Placement<'a> {
     /// The namespace of the plan.
     pub namespace: &'a str,
-    /// Name of the CSV that needs the object (the step's `resolving`).
+    /// Name of the CSV that needs the object (the step's `resolving`). Steps of plans that people made
+    /// by hand may have none: then the object belongs to nobody.
     pub csv: &'a str,
     /// Uid of that CSV once it exists: then it owns what is in its namespace.
     pub csv_uid: Option<&'a str>,
@@ -89,14 +90,16 @@ pub fn prepare(object: Value, placement: Placement<'_>) -> Result<Option<Value>,
         label(metadata, &labels::component(&operator), "");
     }
     if is_crd {
-        let key = labels::installed_alongside(placement.namespace, placement.csv);
-        let csv = format!("{}/{}", placement.namespace, placement.csv);
-        fields(metadata, "annotations").insert(key, json!(csv));
+        if !placement.csv.is_empty() {
+            let key = labels::installed_alongside(placement.namespace, placement.csv);
+            let csv = format!("{}/{}", placement.namespace, placement.csv);
+            fields(metadata, "annotations").insert(key, json!(csv));
+        }
         if placement.converted_crds.contains(&name) {
             // The webhook's certificate and service are only known to whoever runs the CSV.
             fields(all, "spec").shift_remove("conversion");
         }
-    } else if !is_olms {
+    } else if !is_olms && !placement.csv.is_empty() {
         belong(metadata, placement);
     }
     Ok(Some(object))

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 use chandler::api::conditions::StepStatus;
 use chandler::api::labels;
-use chandler::plan::apply::{Applier, Error, How};
+use chandler::plan::apply::{AppliedCrd, Applier, Conversion, Error, How};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
@@ -17,11 +17,11 @@ async fn a_new_crd_is_waited_for_until_it_is_established() {
         let crd = Crd::new("established");
         let applier = Applier::new(case.client.clone());
         assert_eq!(applier.crd_is_established(&crd.name()).await?, None);
-        let applied = applier.apply_crd(&crd.of(&json!({}))).await?;
+        let applied = apply(&applier, &crd.of(&json!({}))).await?;
         assert_eq!(applied.applied.status, StepStatus::Created);
         established(case, &crd).await?;
         assert_eq!(applier.crd_is_established(&crd.name()).await?, Some(true));
-        let again = applier.apply_crd(&crd.of(&json!({}))).await?;
+        let again = apply(&applier, &crd.of(&json!({}))).await?;
         assert_eq!(again.applied.status, StepStatus::Present);
         ensure!(again.is_established && again.doubts.is_empty(), "{again:?}");
         crd.delete(case).await
@@ -43,7 +43,7 @@ async fn a_crd_of_v1beta1_is_written_as_one_of_v1() {
                 "validation": {"openAPIV3Schema": {"properties": {"spec": {"properties": {"size": {"type": "integer"}}}}}},
             },
         });
-        applier.apply_crd(&old).await?;
+        apply(&applier, &old).await?;
         established(case, &crd).await?;
         crd.delete(case).await
     })
@@ -56,13 +56,13 @@ async fn a_schema_that_live_objects_break_is_refused_with_their_names_and_fields
         let namespace = case.namespace().await?;
         let crd = Crd::new("unsafe");
         let applier = Applier::new(case.client.clone());
-        applier.apply_crd(&crd.of(&json!({"size": {"type": "integer"}}))).await?;
+        apply(&applier, &crd.of(&json!({"size": {"type": "integer"}}))).await?;
         established(case, &crd).await?;
         for (name, size) in [("argo", 50), ("ark", 300)] {
             crd.ship(&applier, &namespace, name, &json!({"size": size})).await?;
         }
         let tighter = crd.of(&json!({"size": {"type": "integer", "maximum": 100}}));
-        let error = applier.apply_crd(&tighter).await.err().context("taken")?;
+        let error = apply(&applier, &tighter).await.err().context("taken")?;
         ensure!(matches!(error, Error::CrdUnsafe { .. }) && error.is_permanent(), "{error}");
         let said = error.to_string();
         let olm = format!(
@@ -78,7 +78,7 @@ async fn a_schema_that_live_objects_break_is_refused_with_their_names_and_fields
 
         // As soon as nobody is harmed, it goes through.
         crd.ship(&applier, &namespace, "ark", &json!({"size": 99})).await?;
-        let applied = applier.apply_crd(&tighter).await?;
+        let applied = apply(&applier, &tighter).await?;
         assert_eq!(applied.applied.status, StepStatus::Present);
         crd.delete(case).await
     })
@@ -91,11 +91,11 @@ async fn a_rule_that_live_objects_break_is_refused_too() {
         let namespace = case.namespace().await?;
         let crd = Crd::new("rule");
         let applier = Applier::new(case.client.clone());
-        applier.apply_crd(&crd.of(&json!({"size": {"type": "integer"}}))).await?;
+        apply(&applier, &crd.of(&json!({"size": {"type": "integer"}}))).await?;
         established(case, &crd).await?;
         crd.ship(&applier, &namespace, "odd", &json!({"size": 3})).await?;
         let even = json!({"size": {"type": "integer", "x-kubernetes-validations": [{"rule": "self % 2 == 0", "message": "must be even"}]}});
-        let said = applier.apply_crd(&crd.of(&even)).await.err().context("taken")?.to_string();
+        let said = apply(&applier, &crd.of(&even)).await.err().context("taken")?.to_string();
         ensure!(said.contains("/odd") && said.contains("spec.size") && said.contains("must be even"), "{said}");
         crd.delete(case).await
     })
@@ -108,9 +108,7 @@ async fn with_a_conversion_webhook_broken_objects_are_a_doubt_only() {
         let namespace = case.namespace().await?;
         let crd = Crd::new("converted");
         let applier = Applier::new(case.client.clone());
-        applier
-            .apply_crd(&crd.of(&json!({"size": {"type": "integer"}})))
-            .await?;
+        apply(&applier, &crd.of(&json!({"size": {"type": "integer"}}))).await?;
         established(case, &crd).await?;
         crd.ship(&applier, &namespace, "ark", &json!({"size": 300}))
             .await?;
@@ -119,7 +117,30 @@ async fn with_a_conversion_webhook_broken_objects_are_a_doubt_only() {
             "conversionReviewVersions": ["v1"],
             "clientConfig": {"service": {"name": "nobody", "namespace": namespace}},
         }});
-        let applied = applier.apply_crd(&tighter).await?;
+        let applied = apply(&applier, &tighter).await?;
+        let doubts = applied.doubts.join("\n");
+        ensure!(
+            doubts.contains("/ark") && doubts.contains("spec.size"),
+            "{doubts}"
+        );
+        crd.delete(case).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn with_a_conversion_webhook_of_the_csv_broken_objects_are_a_doubt_only() {
+    on_cluster(async |case| {
+        let namespace = case.namespace().await?;
+        let crd = Crd::new("by-csv");
+        let applier = Applier::new(case.client.clone());
+        apply(&applier, &crd.of(&json!({"size": {"type": "integer"}}))).await?;
+        established(case, &crd).await?;
+        crd.ship(&applier, &namespace, "ark", &json!({"size": 300}))
+            .await?;
+        let tighter = crd.of(&json!({"size": {"type": "integer", "maximum": 100}}));
+        ensure!(apply(&applier, &tighter).await.is_err());
+        let applied = applier.apply_crd(&tighter, Conversion::ByCsv).await?;
         let doubts = applied.doubts.join("\n");
         ensure!(
             doubts.contains("/ark") && doubts.contains("spec.size"),
@@ -135,11 +156,11 @@ async fn a_stored_version_cannot_be_removed() {
     on_cluster(async |case| {
         let crd = Crd::new("stored");
         let applier = Applier::new(case.client.clone());
-        applier.apply_crd(&crd.of(&json!({}))).await?;
+        apply(&applier, &crd.of(&json!({}))).await?;
         established(case, &crd).await?;
         let mut other = crd.of(&json!({}));
         other["spec"]["versions"][0]["name"] = json!("v2");
-        let error = applier.apply_crd(&other).await.err().context("taken")?;
+        let error = apply(&applier, &other).await.err().context("taken")?;
         let olm = format!(
             "risk of data loss updating \"{}\": new CRD removes version v1 that is listed as a stored version on the existing CRD",
             crd.name()
@@ -152,7 +173,7 @@ async fn a_stored_version_cannot_be_removed() {
         let mut old = crd.of(&json!({}))["spec"]["versions"][0].clone();
         old["storage"] = json!(false);
         both["spec"]["versions"].as_array_mut().context("no versions")?.push(old);
-        applier.apply_crd(&both).await?;
+        apply(&applier, &both).await?;
         crd.delete(case).await
     })
     .await;
@@ -179,14 +200,14 @@ async fn the_csvs_that_a_crd_was_installed_with_stay_in_it_while_they_exist() {
             crd
         };
         for csv in ["a.v1", "never.v1", "b.v1"] {
-            applier.apply_crd(&with(csv)).await?;
+            apply(&applier, &with(csv)).await?;
         }
         // What somebody else wrote stays in any case.
         let theirs = Patch::Merge(json!({"metadata": {"annotations": {"their": "note"}}}));
         api(case)
             .patch(&crd.name(), &PatchParams::default(), &theirs)
             .await?;
-        applier.apply_crd(&with("b.v1")).await?;
+        apply(&applier, &with("b.v1")).await?;
         let live = api(case).get(&crd.name()).await?;
         let mut values: Vec<String> = live.annotations().values().cloned().collect();
         values.sort();
@@ -209,7 +230,7 @@ async fn a_conversion_that_the_lifecycle_wrote_is_left_to_it() {
         let applier = Applier::new(case.client.clone());
         let mut manifest = crd.of(&json!({}));
         manifest["spec"]["conversion"] = json!({"strategy": "None"});
-        applier.apply_crd(&manifest).await?;
+        apply(&applier, &manifest).await?;
         established(case, &crd).await?;
         let conversion = Patch::Apply(json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -222,7 +243,7 @@ async fn a_conversion_that_the_lifecycle_wrote_is_left_to_it() {
         api(case)
             .patch(&crd.name(), &lifecycle, &conversion)
             .await?;
-        applier.apply_crd(&manifest).await?;
+        apply(&applier, &manifest).await?;
         let live = api(case).get(&crd.name()).await?;
         assert_eq!(
             live.spec.conversion.context("no conversion")?.strategy,
@@ -231,6 +252,10 @@ async fn a_conversion_that_the_lifecycle_wrote_is_left_to_it() {
         crd.delete(case).await
     })
     .await;
+}
+
+async fn apply(applier: &Applier, crd: &Value) -> Result<AppliedCrd, Error> {
+    applier.apply_crd(crd, Conversion::AsWritten).await
 }
 
 /// A CRD in a group of its own, so that tests do not meet.

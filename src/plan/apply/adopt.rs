@@ -51,7 +51,8 @@ pub(super) fn patch(live: &Value, manager: &str, api_version: &str) -> Option<Va
     ]))
 }
 
-fn is_of_olm(entry: &Value) -> bool {
+/// Whether an entry of managedFields is of a manager that plans take over from.
+pub(super) fn is_of_olm(entry: &Value) -> bool {
     OLM.contains(&text(entry, "manager")) && text(entry, "subresource").is_empty()
 }
 

@@ -1,15 +1,18 @@
 //! CRDs: replaced only when nothing in the cluster is harmed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, CustomResourceDefinition,
+};
 use serde_json::{Value, json};
 
 use super::kinds::Kind;
 use super::{ATTEMPTS, Applied, Applier, Error, FIELD_MANAGER, Target, keep, objects, ready};
 use crate::api::labels;
 use crate::plan::crd::{ChangeKind, Verdict, upgrade_v1beta1};
+use crate::plan::object::keep_companions;
 
 /// What came of writing a CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +23,15 @@ pub struct AppliedCrd {
     pub doubts: Vec<String>,
     /// Whether objects of it can be created already.
     pub is_established: bool,
+}
+
+/// Who converts the objects of a CRD from one version to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// Whoever the CRD names.
+    AsWritten,
+    /// A webhook of the CSV, which whoever runs the CSV writes into the CRD.
+    ByCsv,
 }
 
 /// One at a time for each CRD: plans of two namespaces may bring the same one, and what the second
@@ -40,7 +52,11 @@ impl Applier {
     ///
     /// It is always done with our own rights, as for OLM: whether objects everywhere are harmed is
     /// nothing that a namespace's account can see.
-    pub async fn apply_crd(&self, manifest: &Value) -> Result<AppliedCrd, Error> {
+    pub async fn apply_crd(
+        &self,
+        manifest: &Value,
+        conversion: Conversion,
+    ) -> Result<AppliedCrd, Error> {
         let ours = Self {
             account: None,
             ..self.clone()
@@ -54,7 +70,10 @@ impl Applier {
         let _turn = turn.lock().await;
         let mut attempt = 1;
         loop {
-            match ours.replace_crd(&manifest, &target, &kind).await {
+            match ours
+                .replace_crd(&manifest, conversion, &target, &kind)
+                .await
+            {
                 Err(Error::Conflict { .. }) if attempt < ATTEMPTS => attempt += 1,
                 Ok(mut applied) => {
                     applied.doubts.extend(notes);
@@ -79,6 +98,7 @@ impl Applier {
     async fn replace_crd(
         &self,
         manifest: &Value,
+        conversion: Conversion,
         target: &Target,
         kind: &Kind,
     ) -> Result<AppliedCrd, Error> {
@@ -92,7 +112,7 @@ impl Applier {
                     message: "it is being deleted, with all its objects; as soon as it is gone, it is made anew".to_owned(),
                 });
             }
-            doubts = self.check_crd(live, manifest, target).await?;
+            doubts = self.check_crd(live, manifest, conversion, target).await?;
         }
         if let Some(live) = live {
             let live = self.take_over(live, target, kind).await?;
@@ -111,10 +131,19 @@ impl Applier {
         &self,
         live: &Value,
         manifest: &Value,
+        conversion: Conversion,
         target: &Target,
     ) -> Result<Vec<String>, Error> {
         let old = read(live, target)?;
-        let new = read(manifest, target)?;
+        let mut new = read(manifest, target)?;
+        if conversion == Conversion::ByCsv {
+            new.spec.conversion = Some(CustomResourceConversion {
+                strategy: "Webhook".to_owned(),
+                webhook: None,
+            });
+        } else if keep::conversion_is_taken(live, FIELD_MANAGER) {
+            new.spec.conversion.clone_from(&old.spec.conversion);
+        }
         let verdict = objects::judge(&self.connection, target, old, new).await?;
         if !verdict.is_allowed() {
             return Err(Error::CrdUnsafe {
@@ -133,13 +162,14 @@ impl Applier {
 
     /// Keeps what others have in a live CRD, and makes the write depend on what was read.
     async fn keep_in_crd(&self, wanted: &mut Value, live: &Value) {
-        let mut kept = Vec::new();
-        for (annotation, csv) in keep::installed_alongside(live) {
-            if self.may_exist(&csv).await {
-                kept.push((annotation, csv));
+        let mut csvs = HashSet::new();
+        for csv in keep::installed_alongside(live) {
+            if self.may_exist(csv).await {
+                csvs.insert(csv);
             }
         }
-        keep::annotations(wanted, kept);
+        let exists = |namespace: &str, name: &str| csvs.contains(&*format!("{namespace}/{name}"));
+        keep_companions(wanted, live, exists);
         if keep::conversion_is_taken(live, FIELD_MANAGER)
             && let Some(spec) = wanted.get_mut("spec").and_then(Value::as_object_mut)
         {

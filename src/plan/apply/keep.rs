@@ -3,8 +3,9 @@
 //! All plans write by one manager, so that each apply says everything that we want of an object. What
 //! an earlier plan wrote for another CSV is repeated, therefore.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::adopt;
 use crate::api::labels::INSTALLED_ALONGSIDE_PREFIX;
 
 /// Keeps the CSVs that own the live object as owners. Kubernetes drops those that are gone.
@@ -39,35 +40,16 @@ pub(super) fn owners(wanted: &mut Value, live: &Value) {
     }
 }
 
-/// The CSVs that a live CRD says it was installed with: annotation, and `namespace/name`.
-pub(super) fn installed_alongside(live: &Value) -> Vec<(String, String)> {
+/// The CSVs that a live CRD says it was installed with, as `namespace/name`.
+pub(super) fn installed_alongside(live: &Value) -> Vec<&str> {
     let annotations = live.pointer("/metadata/annotations");
     let annotations = annotations.and_then(Value::as_object);
     annotations
         .into_iter()
         .flatten()
         .filter(|(name, _)| name.starts_with(INSTALLED_ALONGSIDE_PREFIX))
-        .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+        .filter_map(|(_, value)| value.as_str())
         .collect()
-}
-
-/// Adds annotations that the object does not have.
-pub(super) fn annotations(wanted: &mut Value, kept: Vec<(String, String)>) {
-    let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut) else {
-        return;
-    };
-    let annotations = metadata
-        .entry("annotations")
-        .or_insert_with(|| Value::Object(Map::new()));
-    if annotations.is_null() {
-        *annotations = Value::Object(Map::new());
-    }
-    let Some(annotations) = annotations.as_object_mut() else {
-        return;
-    };
-    for (name, value) in kept {
-        annotations.entry(name).or_insert(Value::String(value));
-    }
 }
 
 /// Whether somebody other than us has a say in the conversion of a live CRD: the lifecycle, once a CSV
@@ -78,7 +60,7 @@ pub(super) fn conversion_is_taken(live: &Value, manager: &str) -> bool {
     entries.into_iter().flatten().any(|entry| {
         let who = entry.get("manager").and_then(Value::as_str);
         let conversion = entry.pointer("/fieldsV1/f:spec/f:conversion");
-        conversion.is_some() && who != Some(manager)
+        conversion.is_some() && who != Some(manager) && !adopt::is_of_olm(entry)
     })
 }
 
@@ -111,20 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn annotations_of_other_installs_are_added_and_ours_win() {
-        let name = format!("{INSTALLED_ALONGSIDE_PREFIX}1");
+    fn the_csvs_of_a_crd_are_read_out_of_its_annotations() {
         let live = json!({"metadata": {"annotations": {
-            &name: "ns/a", "other": "x", format!("{INSTALLED_ALONGSIDE_PREFIX}2"): "ns/b",
+            format!("{INSTALLED_ALONGSIDE_PREFIX}1"): "ns/a", "other": "x",
+            format!("{INSTALLED_ALONGSIDE_PREFIX}2"): "ns/b",
         }}});
-        let kept = installed_alongside(&live);
-        assert_eq!(kept.len(), 2);
-        let mut wanted = json!({"metadata": {"annotations": {&name: "ns/c"}}});
-        annotations(&mut wanted, kept);
-        assert_eq!(wanted["metadata"]["annotations"][&name], "ns/c");
-        assert_eq!(
-            wanted["metadata"]["annotations"].as_object().unwrap().len(),
-            2
-        );
+        assert_eq!(installed_alongside(&live), ["ns/a", "ns/b"]);
+        assert!(installed_alongside(&json!({})).is_empty());
     }
 
     #[test]
@@ -138,9 +113,8 @@ mod tests {
             &live("chandler-lifecycle"),
             "chandler-plan"
         ));
-        assert!(!conversion_is_taken(
-            &live("chandler-plan"),
-            "chandler-plan"
-        ));
+        for ours_or_soon in ["chandler-plan", "catalog"] {
+            assert!(!conversion_is_taken(&live(ours_or_soon), "chandler-plan"));
+        }
     }
 }
