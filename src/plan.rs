@@ -26,12 +26,13 @@ pub mod rbac;
 pub mod reference;
 pub mod retention;
 pub mod step;
+pub mod subscription;
 
 pub use approval::{Approvals, decide};
 pub use build::{BuildError, BundleInput, Input, Source, build};
 pub use contents::{Contents, ContentsError};
+pub use name::is_terminal;
 pub use object::{ObjectError, Placement, prepare};
 pub use progress::Trouble;
 pub use reference::{Manifest, ManifestError};
 pub use step::{StepError, object_of};
-pub mod subscription;

@@ -48,6 +48,9 @@ pub const PACKAGE_PROVIDER_URL: &str = "provider-url";
 /// Label on an InstallPlan: hash of what it installs, without regard to its generation. Ours: by it
 /// a plan that already does what is wanted is found again.
 pub const PLAN_CONTENT_HASH: &str = "chandler.plan-content-hash";
+/// Annotation on an InstallPlan: hash of the solution it was made for. Ours: by it is seen, before any
+/// bundle was read, whether a plan is still what is wanted.
+pub const PLAN_SOLUTION: &str = "chandler.solution-hash";
 /// Prefix of the labels that name an operating system a package supports.
 pub const OS_PREFIX: &str = "operatorframework.io/os.";
 /// Prefix of the labels that name a processor architecture a package supports.
