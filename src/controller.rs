@@ -14,6 +14,7 @@ mod catalogs;
 mod context;
 mod error;
 mod images;
+mod install_plan;
 mod key;
 mod leader;
 mod metrics;

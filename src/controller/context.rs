@@ -23,11 +23,14 @@ use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::install_plan::InstallPlan;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
+use crate::plan::apply::Applier;
 use crate::resolver::CatalogKey;
 
 /// What all controllers share.
 pub(crate) struct Context {
     pub(crate) client: Client,
+    /// Writes the objects of plans.
+    pub(crate) applier: Applier,
     pub(crate) settings: Settings,
     pub(crate) caches: Caches,
     pub(crate) queues: Queues,

@@ -23,9 +23,10 @@ use super::metrics::Metrics;
 use super::queue::{Work, queue};
 use super::settings::Settings;
 use super::watch::{Cache, Watch};
-use super::{catalog_source, leader, namespace};
+use super::{catalog_source, install_plan, leader, namespace};
 use crate::api::labels;
 use crate::catalog::source;
+use crate::plan::apply::Applier;
 
 /// Who writes, in the words of managedFields and Events.
 pub(crate) const MANAGER: &str = "chandler";
@@ -108,6 +109,7 @@ impl Controllers {
             catalogs: Catalogs::default(),
             events: Recorder::new(client.clone(), reporter),
             metrics: Metrics::new(),
+            applier: Applier::new(client.clone()),
             leads: AtomicBool::new(false),
             settings,
             client,
@@ -180,7 +182,18 @@ impl Writers {
                     }
                 }),
         );
-        let _ = (self.install_plans, self.operator_groups);
+        let of = context.clone();
+        tasks.spawn(
+            self.install_plans
+                .run(WORKERS, stop.clone(), move |key: ObjectKey| {
+                    let context = of.clone();
+                    async move {
+                        let outcome = install_plan::reconcile(&context, &key).await;
+                        next("InstallPlan", &key, outcome)
+                    }
+                }),
+        );
+        let _ = self.operator_groups;
     }
 }
 

@@ -9,5 +9,6 @@ mod apply;
 mod apply_crd;
 mod crds;
 mod csv;
+mod install_plan;
 mod plan;
 mod pods;

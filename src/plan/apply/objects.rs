@@ -3,7 +3,7 @@
 use http::Method;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::request::{Body, Connection};
 use super::{Error, Target};
@@ -24,24 +24,31 @@ pub(super) async fn judge(
     new: CustomResourceDefinition,
 ) -> Result<Verdict, Error> {
     let lists = lists(&old, &new);
+    let (needs_objects, answer) = oneshot::channel();
     let (sender, mut pages) = mpsc::channel::<(String, Vec<Value>)>(1);
     let judging = tokio::task::spawn_blocking(move || {
         let mut judge = Judge::new(&old, &new);
-        if judge.needs_objects() {
-            while let Some((version, page)) = pages.blocking_recv() {
-                for object in &page {
-                    judge.look_at(&version, object);
-                }
-                if judge.has_seen_enough() {
-                    break;
-                }
+        // Nobody listens only when nobody wants the verdict any more.
+        let _ = needs_objects.send(judge.needs_objects());
+        while let Some((version, page)) = pages.blocking_recv() {
+            for object in &page {
+                judge.look_at(&version, object);
+            }
+            if judge.has_seen_enough() {
+                break;
             }
         }
         // Whoever reads pages notices that nobody takes them any more.
         drop(pages);
         judge.verdict()
     });
-    let read = read_pages(connection, target, lists, sender).await;
+    let read = match answer.await {
+        Ok(true) => read_pages(connection, target, lists, sender).await,
+        _ => {
+            drop(sender);
+            Ok(())
+        }
+    };
     let verdict = judging.await.map_err(|error| Error::Unavailable {
         target: target.clone(),
         message: format!("its objects could not be checked: {error}"),
@@ -82,7 +89,7 @@ async fn read_pages(
     for (version, url) in lists {
         let mut token = String::new();
         loop {
-            // Waits until the last page is taken; nobody takes any when none is needed.
+            // Waits until the last page is taken; nobody takes any when enough is known.
             let Ok(permit) = pages.reserve().await else {
                 return Ok(());
             };

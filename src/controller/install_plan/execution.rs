@@ -1,0 +1,573 @@
+//! The steps of a plan, one after the other.
+//!
+//! CRDs come first, and are waited for; then everything that CSVs need; then each CSV; then the
+//! Subscriptions that the plan generates. What is in a namespace belongs to its CSV, which does not
+//! exist when it is written first: it is written once more with its owner, and only then the step of
+//! the CSV counts as done. So a plan that was stopped anywhere does the missing part again.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::account::Account;
+use super::events;
+use super::manifests::{Manifests, named};
+use crate::api::GROUP;
+use crate::api::conditions::StepStatus;
+use crate::api::install_plan::{InstallPlan, InstallPlanStatus, Step, StepResource};
+use crate::api::labels;
+use crate::controller::bundles::Problem;
+use crate::controller::context::Context;
+use crate::plan::apply::{Applied, Applier, Conversion, Error as ApplyError, How};
+use crate::plan::object::converted_crds;
+use crate::plan::order::{Rank, order};
+use crate::plan::progress::is_done;
+use crate::plan::step::package_of;
+use crate::plan::{Placement, Trouble, prepare};
+
+/// How long a pass waits for new CRDs to be served. Mostly they are at once, and another pass costs
+/// more.
+const API_PATIENCE: Duration = Duration::from_secs(3);
+/// How often it looks.
+const API_PAUSE: Duration = Duration::from_millis(50);
+/// How long a kind may be missing before the plan fails: something else may be about to bring it.
+const KIND_GRACE: Duration = Duration::from_mins(1);
+/// How many troubles are told at once.
+const TOLD: usize = 3;
+
+/// What came of a pass.
+pub(super) struct Outcome {
+    /// How far each step is.
+    pub(super) statuses: Vec<StepStatus>,
+    pub(super) trouble: Option<Trouble>,
+    /// Whether only a user can end the trouble, for example by granting a right.
+    pub(super) is_users_turn: bool,
+}
+
+/// Does what is left of the plan.
+pub(super) async fn run(
+    context: &Context,
+    plan: &InstallPlan,
+    begun: &InstallPlanStatus,
+    account: Option<&Account>,
+    now: &Time,
+) -> Outcome {
+    let namespace = plan.metadata.namespace.as_deref().unwrap_or_default();
+    let started = begun.start_time.as_ref().unwrap_or(now);
+    let age = now.0.duration_since(started.0).unsigned_abs();
+    let writer = match account {
+        Some(account) => context.applier.acting_as(&account.namespace, &account.name),
+        None => context.applier.clone(),
+    };
+    let mut work = Execution {
+        context,
+        plan,
+        namespace,
+        steps: &begun.plan,
+        statuses: begun.plan.iter().map(|step| step.status.clone()).collect(),
+        manifests: Manifests::new(context, namespace),
+        writer,
+        misses_kinds_for_long: age >= KIND_GRACE,
+        csvs: HashMap::new(),
+        owned: HashSet::new(),
+        has_new_crds: false,
+        problems: Vec::new(),
+        is_users_turn: false,
+    };
+    let trouble = match work.run().await {
+        Err(Stop(problem)) => Some(Trouble::Permanent(problem)),
+        Ok(()) => work.trouble(),
+    };
+    Outcome {
+        statuses: work.statuses,
+        trouble,
+        is_users_turn: work.is_users_turn,
+    }
+}
+
+/// The plan can never be carried out.
+struct Stop(String);
+
+struct Execution<'a> {
+    context: &'a Context,
+    plan: &'a InstallPlan,
+    namespace: &'a str,
+    steps: &'a [Step],
+    statuses: Vec<StepStatus>,
+    manifests: Manifests<'a>,
+    /// Writes everything but CRDs.
+    writer: Applier,
+    misses_kinds_for_long: bool,
+    /// CSVs of the namespace that were looked for, with their uids if they exist.
+    csvs: HashMap<String, Option<String>>,
+    /// Steps whose objects were written with their owner in this pass.
+    owned: HashSet<usize>,
+    /// Whether a CRD was written in this pass.
+    has_new_crds: bool,
+    problems: Vec<String>,
+    is_users_turn: bool,
+}
+
+impl Execution<'_> {
+    async fn run(&mut self) -> Result<(), Stop> {
+        let ranked: Vec<(usize, Rank)> = ranked(self.steps);
+        let of = |wanted: fn(Rank) -> bool| -> Vec<usize> {
+            let of_rank = ranked.iter().filter(|(_, rank)| wanted(*rank));
+            of_rank.map(|(at, _)| *at).collect()
+        };
+        for at in of(|rank| rank == Rank::Crd) {
+            self.crd(at).await?;
+        }
+        if !self.problems.is_empty() || !self.apis_are_served().await? {
+            return Ok(());
+        }
+        for at in of(|rank| rank > Rank::Crd && rank < Rank::ClusterServiceVersion) {
+            if !self.is_done(at) {
+                self.object(at).await?;
+            }
+        }
+        // An operator without what it needs would only fail in its own way.
+        for at in of(|rank| rank == Rank::ClusterServiceVersion) {
+            if self.problems.is_empty() && !self.is_done(at) {
+                self.csv(at).await?;
+            }
+        }
+        for at in of(|rank| rank == Rank::Subscription) {
+            if self.problems.is_empty() && !self.is_done(at) {
+                self.created(at).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a CRD that is not there yet.
+    async fn crd(&mut self, at: usize) -> Result<(), Stop> {
+        if self.is_done(at) || self.statuses.get(at) == Some(&StepStatus::WaitingForApi) {
+            return Ok(());
+        }
+        let Some(object) = self.ready(at, false, None).await? else {
+            return Ok(());
+        };
+        let csv = self.owner_of(at, &object);
+        let conversion = match self.converted_by(&csv).await?.contains(&self.name(at)) {
+            true => Conversion::ByCsv,
+            false => Conversion::AsWritten,
+        };
+        match self.context.applier.apply_crd(&object, conversion).await {
+            Ok(outcome) => {
+                self.has_new_crds = true;
+                self.warn(at, &outcome.applied).await;
+                events::doubts(self.context, self.plan, at, &outcome.doubts).await;
+                let status = match outcome.is_established {
+                    true => outcome.applied.status,
+                    false => StepStatus::WaitingForApi,
+                };
+                self.set(at, status);
+                Ok(())
+            }
+            Err(error) => self.failed(at, &error),
+        }
+    }
+
+    /// Whether all CRDs of the plan are served: after a little while if they were only just written.
+    async fn apis_are_served(&mut self) -> Result<bool, Stop> {
+        let patience = match self.has_new_crds {
+            true => API_PATIENCE,
+            false => Duration::ZERO,
+        };
+        let deadline = Instant::now() + patience;
+        loop {
+            let mut waits = false;
+            for at in 0..self.steps.len() {
+                if self.statuses.get(at) == Some(&StepStatus::WaitingForApi) {
+                    waits |= !self.is_served(at).await?;
+                }
+            }
+            if !waits {
+                return Ok(self.problems.is_empty());
+            }
+            if Instant::now() >= deadline || !self.problems.is_empty() {
+                return Ok(false);
+            }
+            sleep(API_PAUSE).await;
+        }
+    }
+
+    async fn is_served(&mut self, at: usize) -> Result<bool, Stop> {
+        let Some(step) = self.steps.get(at) else {
+            return Ok(true);
+        };
+        match self
+            .context
+            .applier
+            .crd_is_established(&step.resource.name)
+            .await
+        {
+            Ok(Some(true)) => {
+                self.set(at, StepStatus::Created);
+                Ok(true)
+            }
+            Ok(Some(false)) => Ok(false),
+            // Somebody deleted it.
+            Ok(None) => {
+                self.set(at, StepStatus::NotPresent);
+                self.crd(at).await?;
+                Ok(false)
+            }
+            Err(error) => {
+                self.failed(at, &error)?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Writes one of the objects that a CSV needs, with its owner if that exists.
+    async fn object(&mut self, at: usize) -> Result<(), Stop> {
+        let Some(object) = self.read(at).await? else {
+            return Ok(());
+        };
+        let is_namespaced = match self.context.applier.is_namespaced(&object).await {
+            Ok(is_namespaced) => is_namespaced,
+            Err(error) => return self.failed(at, &error),
+        };
+        let owner = self.owner_of(at, &object);
+        let uid = match (is_namespaced, owner.as_str()) {
+            (false, _) | (_, "") => None,
+            (true, csv) => {
+                let uid = match self.uid_of(csv).await {
+                    Ok(uid) => uid,
+                    Err(error) => return self.failed(at, &error),
+                };
+                if uid.is_none() && !self.brings(csv) {
+                    self.problems.push(format!(
+                        "{} {} belongs to ClusterServiceVersion {csv}, which does not exist",
+                        object["kind"].as_str().unwrap_or_default(),
+                        object
+                            .pointer("/metadata/name")
+                            .and_then(Value::as_str)
+                            .unwrap_or_default(),
+                    ));
+                    return Ok(());
+                }
+                uid
+            }
+        };
+        let Some(object) = self
+            .prepared(at, object, is_namespaced, uid.as_deref())
+            .await?
+        else {
+            self.set(at, StepStatus::Present);
+            return Ok(());
+        };
+        match self.writer.apply(&object, How::ServerSideApply).await {
+            Ok(applied) => {
+                if uid.is_some() || !is_namespaced {
+                    self.owned.insert(at);
+                }
+                self.warn(at, &applied).await;
+                self.set(at, applied.status);
+                Ok(())
+            }
+            Err(error) => self.failed(at, &error),
+        }
+    }
+
+    /// Creates a CSV and makes it the owner of its objects.
+    async fn csv(&mut self, at: usize) -> Result<(), Stop> {
+        let Some(object) = self.ready(at, true, None).await? else {
+            return Ok(());
+        };
+        match self.context.applier.get(&object).await {
+            Ok(Some(live)) => {
+                if let Some(origin) = copied_from(&live) {
+                    self.problems.push(format!(
+                        "ClusterServiceVersion {} cannot be created: a copy of the one in namespace {origin} is in its place; remove that one, or install in another namespace",
+                        self.name(at)
+                    ));
+                    return Ok(());
+                }
+            }
+            Ok(None) => {}
+            Err(error) => return self.failed(at, &error),
+        }
+        let applied = match self.writer.apply(&object, How::CreateOnly).await {
+            Ok(applied) => applied,
+            Err(error) => return self.failed(at, &error),
+        };
+        self.warn(at, &applied).await;
+        let csv = self.name(at);
+        self.csvs.insert(csv.clone(), Some(applied.uid.clone()));
+        for other in 0..self.steps.len() {
+            if self.belongs_to(other, &csv) && !self.owned.contains(&other) {
+                self.own(other, &applied.uid).await?;
+            }
+        }
+        if self.problems.is_empty() {
+            self.set(at, applied.status);
+        }
+        Ok(())
+    }
+
+    /// Writes an object once more, with its owner.
+    async fn own(&mut self, at: usize, uid: &str) -> Result<(), Stop> {
+        let Some(object) = self.read(at).await? else {
+            return Ok(());
+        };
+        match self.context.applier.is_namespaced(&object).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(error) => return self.failed(at, &error),
+        }
+        let Some(object) = self.prepared(at, object, true, Some(uid)).await? else {
+            return Ok(());
+        };
+        match self.writer.apply(&object, How::ServerSideApply).await {
+            Ok(_) => {
+                self.owned.insert(at);
+                Ok(())
+            }
+            Err(error) => self.failed(at, &error),
+        }
+    }
+
+    /// Creates an object that is the user's from then on.
+    async fn created(&mut self, at: usize) -> Result<(), Stop> {
+        let Some(object) = self.ready(at, true, None).await? else {
+            return Ok(());
+        };
+        match self.writer.apply(&object, How::CreateOnly).await {
+            Ok(applied) => {
+                self.warn(at, &applied).await;
+                self.set(at, applied.status);
+                Ok(())
+            }
+            Err(error) => self.failed(at, &error),
+        }
+    }
+
+    /// The object of a step as it is in the plan.
+    async fn read(&mut self, at: usize) -> Result<Option<Value>, Stop> {
+        let Some(step) = self.steps.get(at) else {
+            return Ok(None);
+        };
+        match self.manifests.object(step).await {
+            Ok(object) => Ok(Some(object)),
+            Err(Problem::Unusable(problem)) => Err(Stop(problem)),
+            Err(Problem::Failed(problem)) => {
+                self.problems.push(problem);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The object of a step as it is written.
+    async fn ready(
+        &mut self,
+        at: usize,
+        is_namespaced: bool,
+        uid: Option<&str>,
+    ) -> Result<Option<Value>, Stop> {
+        match self.read(at).await? {
+            Some(object) => self.prepared(at, object, is_namespaced, uid).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn prepared(
+        &mut self,
+        at: usize,
+        object: Value,
+        is_namespaced: bool,
+        uid: Option<&str>,
+    ) -> Result<Option<Value>, Stop> {
+        let csv = self.owner_of(at, &object);
+        let converted = match Rank::of(&named_resource(&object)) {
+            Rank::Crd => self.converted_by(&csv).await?,
+            _ => Vec::new(),
+        };
+        let package = package_of(self.plan, &csv);
+        let placement = Placement {
+            namespace: self.namespace,
+            csv: &csv,
+            csv_uid: uid,
+            namespaced: is_namespaced,
+            package: package.as_deref(),
+            converted_crds: &converted,
+        };
+        prepare(object, placement).map_err(|error| Stop(error.to_string()))
+    }
+
+    /// The CRDs that the webhooks of a CSV of this plan convert.
+    async fn converted_by(&mut self, csv: &str) -> Result<Vec<String>, Stop> {
+        let step = self.steps.iter().position(|step| is_csv(step, csv));
+        let Some(at) = step else {
+            return Ok(Vec::new());
+        };
+        let csv = self.read(at).await?;
+        Ok(csv.as_ref().map(converted_crds).unwrap_or_default())
+    }
+
+    /// The CSV that an object belongs to: plans of OLM say it in the object, too.
+    fn owner_of(&self, at: usize, object: &Value) -> String {
+        let resolving = self.steps.get(at).map(|step| step.resolving.as_str());
+        if let Some(csv) = resolving.filter(|csv| !csv.is_empty()) {
+            return csv.to_owned();
+        }
+        let owners = object.pointer("/metadata/ownerReferences");
+        let owners = owners.and_then(Value::as_array);
+        let csv = owners
+            .into_iter()
+            .flatten()
+            .find(|owner| owner["kind"] == "ClusterServiceVersion");
+        let name = csv.and_then(|owner| owner["name"].as_str());
+        name.unwrap_or_default().to_owned()
+    }
+
+    /// The uid of a CSV of the namespace, if it exists.
+    async fn uid_of(&mut self, csv: &str) -> Result<Option<String>, ApplyError> {
+        if let Some(known) = self.csvs.get(csv) {
+            return Ok(known.clone());
+        }
+        let asked = json!({
+            "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "ClusterServiceVersion",
+            "metadata": {"name": csv, "namespace": self.namespace},
+        });
+        let live = self.context.applier.get(&asked).await?;
+        let live = live.filter(|live| copied_from(live).is_none());
+        let uid = live.as_ref().and_then(|live| live.pointer("/metadata/uid"));
+        let uid = uid.and_then(Value::as_str).map(str::to_owned);
+        self.csvs.insert(csv.to_owned(), uid.clone());
+        Ok(uid)
+    }
+
+    /// Whether the plan has a CSV of this name.
+    fn brings(&self, csv: &str) -> bool {
+        self.steps.iter().any(|step| is_csv(step, csv))
+    }
+
+    /// Whether a step is for an object that a CSV owns if it is in a namespace.
+    fn belongs_to(&self, at: usize, csv: &str) -> bool {
+        let Some(step) = self.steps.get(at) else {
+            return false;
+        };
+        let rank = rank_of(step);
+        step.resolving == csv && rank > Rank::Crd && rank < Rank::ClusterServiceVersion
+    }
+
+    fn name(&self, at: usize) -> String {
+        let step = self.steps.get(at);
+        step.map(|step| step.resource.name.clone())
+            .unwrap_or_default()
+    }
+
+    fn is_done(&self, at: usize) -> bool {
+        let (Some(step), Some(status)) = (self.steps.get(at), self.statuses.get(at)) else {
+            return true;
+        };
+        is_done(&Step {
+            status: status.clone(),
+            optional: step.optional,
+            ..Step::default()
+        })
+    }
+
+    fn set(&mut self, at: usize, status: StepStatus) {
+        if let Some(known) = self.statuses.get_mut(at) {
+            *known = status;
+        }
+    }
+
+    async fn warn(&self, at: usize, applied: &Applied) {
+        if let Some(step) = self.steps.get(at) {
+            events::warnings(self.context, self.plan, at, step, &applied.warnings).await;
+        }
+    }
+
+    /// Remembers a failure, or stops for good.
+    fn failed(&mut self, at: usize, error: &ApplyError) -> Result<(), Stop> {
+        let is_optional = self.steps.get(at).is_some_and(|step| step.optional);
+        let is_for_good = match error {
+            ApplyError::NoSuchKind { .. } => self.misses_kinds_for_long,
+            error => error.is_permanent(),
+        };
+        if is_for_good && is_optional {
+            self.set(at, StepStatus::NotCreated);
+            return Ok(());
+        }
+        if is_for_good {
+            return Err(Stop(error.to_string()));
+        }
+        self.is_users_turn |= match error {
+            ApplyError::Forbidden { .. }
+            | ApplyError::Quota { .. }
+            | ApplyError::NoNamespace { .. } => true,
+            // What the API server serves, it lists a moment later.
+            ApplyError::NoSuchKind { .. } => !self.has_new_crds,
+            _ => false,
+        };
+        self.problems.push(error.to_string());
+        Ok(())
+    }
+
+    fn trouble(&self) -> Option<Trouble> {
+        if self.problems.is_empty() {
+            return None;
+        }
+        let mut told = self
+            .problems
+            .iter()
+            .take(TOLD)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("; ");
+        if self.problems.len() > TOLD {
+            told.push_str(&format!("; and {} more", self.problems.len() - TOLD));
+        }
+        Some(Trouble::Passing(told))
+    }
+}
+
+/// The steps in the order in which they are done. Plans of OLM may leave out the group of a kind.
+fn ranked(steps: &[Step]) -> Vec<(usize, Rank)> {
+    let whole: Vec<Step> = steps
+        .iter()
+        .map(|step| Step {
+            resource: named_resource(&named(json!({}), step)),
+            ..Step::default()
+        })
+        .collect();
+    let ranks = order(&whole).into_iter();
+    ranks
+        .filter_map(|at| Some((at, Rank::of(&whole.get(at)?.resource))))
+        .collect()
+}
+
+fn rank_of(step: &Step) -> Rank {
+    Rank::of(&named_resource(&named(json!({}), step)))
+}
+
+/// Group, version and kind of an object as a step has them.
+fn named_resource(object: &Value) -> StepResource {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    StepResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: object["kind"].as_str().unwrap_or_default().to_owned(),
+        ..StepResource::default()
+    }
+}
+
+fn is_csv(step: &Step, name: &str) -> bool {
+    step.resource.kind == "ClusterServiceVersion" && step.resource.name == name
+}
+
+/// The namespace of the CSV that this is a copy of.
+fn copied_from(csv: &Value) -> Option<&str> {
+    csv.pointer("/metadata/labels")?
+        .get(labels::COPIED_FROM)?
+        .as_str()
+}

@@ -1,0 +1,165 @@
+//! The objects of steps, wherever they are kept.
+
+use std::collections::HashMap;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use serde_json::{Value, json};
+
+use crate::api::GROUP;
+use crate::api::install_plan::Step;
+use crate::controller::bundles::{self, Problem};
+use crate::controller::context::Context;
+use crate::controller::key::ObjectKey;
+use crate::plan::reference::ConfigMapReference;
+use crate::plan::step::BUNDLE_SECRET;
+use crate::plan::{Contents, Manifest, StepError, object_of};
+
+/// Reads the objects of steps; each bundle once.
+pub(super) struct Manifests<'a> {
+    context: &'a Context,
+    namespace: &'a str,
+    read: HashMap<String, Contents>,
+}
+
+impl<'a> Manifests<'a> {
+    pub(super) fn new(context: &'a Context, namespace: &'a str) -> Self {
+        Self {
+            context,
+            namespace,
+            read: HashMap::new(),
+        }
+    }
+
+    /// The object of a step as the plan means it, with the names that the API has for its kind.
+    pub(super) async fn object(&mut self, step: &Step) -> Result<Value, Problem> {
+        let unusable = |error: StepError| Problem::Unusable(error.to_string());
+        let namespace = self.namespace;
+        let manifest = Manifest::of(step).map_err(|error| unusable(error.into()))?;
+        let contents = match &manifest {
+            Manifest::Inline(_) => None,
+            Manifest::Bundle(reference) => Some(self.bundle(step, &reference.image).await?),
+            Manifest::ConfigMap(reference) => Some(self.config_map(reference).await?),
+        };
+        let object = object_of(namespace, step, contents).map_err(unusable)?;
+        Ok(named(object, step))
+    }
+
+    async fn bundle(&mut self, step: &Step, image: &str) -> Result<&Contents, Problem> {
+        if !self.read.contains_key(image) {
+            let namespace = &step.resource.source_namespace;
+            let catalog = ObjectKey::new(namespace, &step.resource.source_name);
+            // A catalog that is gone takes its pull secrets along, but the image may be in the cache.
+            let catalog = self.context.caches.catalog_sources.get(&catalog);
+            let secrets = catalog.map(|catalog| catalog.spec.secrets.clone());
+            let secrets = secrets.unwrap_or_default();
+            let (contents, _) = bundles::pull(self.context, image, namespace, &secrets).await?;
+            self.read.insert(image.to_owned(), contents);
+        }
+        self.known(image)
+    }
+
+    /// What OLM unpacked a bundle into.
+    async fn config_map(&mut self, reference: &ConfigMapReference) -> Result<&Contents, Problem> {
+        let (namespace, name) = (&reference.namespace, &reference.name);
+        let key = format!("configmap {namespace}/{name}");
+        if !self.read.contains_key(&key) {
+            let api = Api::<ConfigMap>::namespaced(self.context.client.clone(), namespace);
+            let found = api.get_opt(name).await.map_err(|error| {
+                Problem::Failed(format!("reading ConfigMap {namespace}/{name}: {error}"))
+            })?;
+            let Some(found) = found else {
+                return Err(Problem::Unusable(format!(
+                    "ConfigMap {namespace}/{name}, which OLM unpacked a bundle into, is gone; delete the InstallPlan, and a new one will be made"
+                )));
+            };
+            let binary = found.binary_data.unwrap_or_default();
+            let binary = binary
+                .into_iter()
+                .map(|(key, value)| (key, value.0))
+                .collect();
+            let contents = Contents::of_config_map(&found.data.unwrap_or_default(), &binary)?;
+            self.read.insert(key.clone(), contents);
+        }
+        self.known(&key)
+    }
+
+    fn known(&self, key: &str) -> Result<&Contents, Problem> {
+        let known = self.read.get(key);
+        known.ok_or_else(|| Problem::Failed(format!("{key} was not read")))
+    }
+}
+
+/// Fills in what OLM's plans may leave out, because it reads manifests by the kind of their step: the
+/// kind, and the group of the kinds that every cluster has.
+pub(super) fn named(mut object: Value, step: &Step) -> Value {
+    let resource = &step.resource;
+    let Some(fields) = object.as_object_mut() else {
+        return object;
+    };
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut kind = text(fields.get("kind"));
+    if kind.is_empty() {
+        kind = match resource.kind.as_str() {
+            BUNDLE_SECRET => "Secret".to_owned(),
+            other => other.to_owned(),
+        };
+        fields.insert("kind".to_owned(), json!(kind));
+    }
+    let api_version = text(fields.get("apiVersion"));
+    if api_version.contains('/') {
+        return object;
+    }
+    let version = match (api_version.as_str(), resource.version.as_str()) {
+        ("", "") => "v1",
+        ("", version) | (version, _) => version,
+    };
+    let group = match kind.as_str() {
+        _ if api_version.is_empty() && !resource.group.is_empty() => &resource.group,
+        "CustomResourceDefinition" => "apiextensions.k8s.io",
+        "Role" | "RoleBinding" | "ClusterRole" | "ClusterRoleBinding" => {
+            "rbac.authorization.k8s.io"
+        }
+        "ClusterServiceVersion" | "Subscription" => GROUP,
+        _ => "",
+    };
+    let api_version = match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
+    };
+    fields.insert("apiVersion".to_owned(), json!(api_version));
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    fn step(group: &str, version: &str, kind: &str) -> Step {
+        let mut step = Step::default();
+        step.resource.group = group.to_owned();
+        step.resource.version = version.to_owned();
+        step.resource.kind = kind.to_owned();
+        step
+    }
+
+    #[rstest]
+    #[case(json!({}), step("", "v1", "ConfigMap"), "v1", "ConfigMap")]
+    #[case(json!({}), step("", "v1", "BundleSecret"), "v1", "Secret")]
+    #[case(json!({}), step("policy", "v1", "PodDisruptionBudget"), "policy/v1", "PodDisruptionBudget")]
+    #[case(json!({"apiVersion": "v1", "kind": "CustomResourceDefinition"}), step("", "v1", "CustomResourceDefinition"), "apiextensions.k8s.io/v1", "CustomResourceDefinition")]
+    #[case(json!({"apiVersion": "v1", "kind": "Service"}), step("serving", "v2", "Service"), "v1", "Service")]
+    #[case(json!({}), step("messaging.knative.dev", "v1", "Subscription"), "messaging.knative.dev/v1", "Subscription")]
+    #[case(json!({"apiVersion": "a.b/v2", "kind": "X"}), step("", "v1", "X"), "a.b/v2", "X")]
+    fn what_olm_leaves_out_is_filled_in(
+        #[case] object: Value,
+        #[case] step: Step,
+        #[case] api_version: &str,
+        #[case] kind: &str,
+    ) {
+        let object = named(object, &step);
+        assert_eq!(object["apiVersion"], api_version);
+        assert_eq!(object["kind"], kind);
+    }
+}
