@@ -5,7 +5,9 @@
 #[path = "../support/support.rs"]
 mod support;
 
+mod catalog_sources;
 mod crds;
 mod csv;
 mod plan;
 mod pods;
+mod subscriptions;

@@ -11,6 +11,7 @@
 
 pub mod case;
 pub mod cluster;
+pub mod controllers;
 pub mod csv;
 pub mod data;
 mod dump;
@@ -20,3 +21,5 @@ pub mod random;
 pub mod real;
 pub mod registry;
 pub mod scenario;
+pub mod scene;
+pub mod wares;
