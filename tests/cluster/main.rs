@@ -7,8 +7,10 @@ mod support;
 
 mod apply;
 mod apply_crd;
+mod catalog_sources;
 mod crds;
 mod csv;
 mod install_plan;
 mod plan;
 mod pods;
+mod subscriptions;

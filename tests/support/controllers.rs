@@ -3,16 +3,17 @@
 use anyhow::Context as _;
 use chandler::controller::{Controllers, Error, Health, Settings};
 use chandler::oci::client;
+use chandler::version::Version;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::case::Case;
 
-/// Controllers that run until they are stopped.
+/// Controllers that run until they are stopped or this is dropped.
 pub struct Running {
     stop: CancellationToken,
-    task: JoinHandle<Result<(), Error>>,
+    task: Option<JoinHandle<Result<(), Error>>>,
     health: Health,
     // Goes with its folder.
     _cache: TempDir,
@@ -21,25 +22,38 @@ pub struct Running {
 impl Running {
     /// Starts controllers for these namespaces; the first one has their Lease.
     pub async fn start(case: &Case, namespaces: &[&str]) -> anyhow::Result<Self> {
+        Self::start_with(case, namespaces, |_| {}).await
+    }
+
+    /// Starts controllers whose settings differ in something.
+    pub async fn start_with(
+        case: &Case,
+        namespaces: &[&str],
+        differ: impl FnOnce(&mut Settings),
+    ) -> anyhow::Result<Self> {
         let cache = tempfile::tempdir()?;
         let first = namespaces.first().context("no namespace")?;
         let mut registries = client::Settings::default();
         registries.plain_http.extend(case.cluster.registry.clone());
-        let settings = Settings {
+        // Tests do without registries that come back.
+        registries.plain_http.insert("127.0.0.1:1".to_owned());
+        let version = case.client.apiserver_version().await?;
+        let mut settings = Settings {
             namespace: (*first).to_owned(),
             lease: "chandler".to_owned(),
-            identity: case.name.clone(),
+            identity: format!("{}-{}", case.name, cache.path().display()),
             global_namespaces: Vec::new(),
             watched_namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
             cache: cache.path().to_owned(),
             registries,
-            kube_version: None,
+            kube_version: Version::parse_tolerant(&version.git_version).ok(),
         };
+        differ(&mut settings);
         let controllers = Controllers::new(case.cluster.client().await?, settings)?;
         let stop = CancellationToken::new();
         let health = controllers.health();
         Ok(Self {
-            task: tokio::spawn(controllers.run(stop.clone())),
+            task: Some(tokio::spawn(controllers.run(stop.clone()))),
             stop,
             health,
             _cache: cache,
@@ -52,9 +66,17 @@ impl Running {
     }
 
     /// Stops them, and says why they stopped before if they did.
-    pub async fn stop(self) -> anyhow::Result<()> {
+    pub async fn stop(mut self) -> anyhow::Result<()> {
         self.stop.cancel();
-        self.task.await??;
+        if let Some(task) = self.task.take() {
+            task.await??;
+        }
         Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.cancel();
     }
 }
