@@ -282,7 +282,8 @@ fn at_tail(catalog: &Index, some: &[Subscription]) -> (Vec<Installed>, Vec<Subsc
         else {
             continue;
         };
-        let properties = bundle.features.properties().to_vec();
+        let properties = bundle.features.properties();
+        let properties = properties.map(|(kind, value)| (kind.to_owned(), value.to_owned()));
         installed.push(Installed {
             name: bundle.name.clone(),
             package: Some(package.name.clone()),
@@ -290,7 +291,7 @@ fn at_tail(catalog: &Index, some: &[Subscription]) -> (Vec<Installed>, Vec<Subsc
             features: Arc::new(Features::new(
                 Some(&package.name),
                 bundle.version.as_ref(),
-                properties,
+                properties.collect(),
             )),
             replaces: String::new(),
             progress: Progress::Succeeded,

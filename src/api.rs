@@ -24,6 +24,7 @@
 pub mod catalog_source;
 pub mod cluster_service_version;
 pub mod conditions;
+pub mod duration;
 pub mod gvk;
 pub mod install_plan;
 pub mod labels;

@@ -12,6 +12,8 @@
 //! - [`plan`]: how to install it without harm
 //! - [`lifecycle`]: what OperatorGroups, Operators and the OLMConfig say and bring about
 //! - [`publish`]: bundles and catalogs for others
+//! - [`controller`]: what keeps a cluster as its objects say
+//! - [`server`]: what a running Chandler answers
 //! - [`cli`]: the command line
 //!
 //! A module may use those above it in this list, never those below: `ARCHITECTURE.md` tells why,
@@ -21,10 +23,12 @@ pub mod api;
 pub mod bundle;
 pub mod catalog;
 pub mod cli;
+pub mod controller;
 pub mod lifecycle;
 pub mod oci;
 pub mod plan;
 pub mod publish;
 pub mod resolver;
+pub mod server;
 pub mod version;
 pub mod yaml;

@@ -213,6 +213,9 @@ pub struct CatalogSourceStatus {
     /// RegistryServerError or InvalidIntervalError.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
     pub reason: CatalogSourceReason,
+    /// Digest of the content that is served. Every replica serves this one.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    pub digest: String,
     /// When the registry was last asked for a newer image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest_image_registry_poll: Option<Time>,

@@ -154,7 +154,8 @@ open_enum! {
 }
 
 open_enum! {
-    /// Type of a Subscription's condition. Each names something wrong: True is bad.
+    /// Type of a Subscription's condition. OLM's name something wrong, so that True is bad; the last
+    /// three are ours and say that something is as it should be, so that `kubectl wait` can be used.
     pub enum SubscriptionConditionType {
         /// A catalog that could serve the Subscription does not work.
         CatalogSourcesUnhealthy = "CatalogSourcesUnhealthy",
@@ -178,13 +179,20 @@ open_enum! {
         ChannelDeprecated = "ChannelDeprecated",
         /// The installed version is deprecated.
         BundleDeprecated = "BundleDeprecated",
+        /// It is known what the Subscription gets.
+        Resolved = "Resolved",
+        /// What the Subscription gets is installed, and nothing else is under way.
+        Installed = "Installed",
+        /// The installed operator runs.
+        Healthy = "Healthy",
     }
 }
 
 /// Reasons of a Subscription's conditions.
 ///
-/// `InstallPlanPending` takes its reason from the InstallPlan's phase, and `InstallPlanFailed` from
-/// the InstallPlan's condition.
+/// `InstallPlanPending` takes its reason from the InstallPlan's phase, `InstallPlanFailed` from the
+/// InstallPlan's condition, and `Healthy` from the ClusterServiceVersion. `Resolved` and `Installed`
+/// that are False also take the reason of the condition that says what is wrong.
 pub mod subscription {
     /// `CatalogSourcesUnhealthy` is False: every catalog works.
     pub const ALL_CATALOG_SOURCES_HEALTHY: &str = "AllCatalogSourcesHealthy";
@@ -216,6 +224,26 @@ pub mod subscription {
     pub const ERROR_PREVENTED_UNPACKING: &str = "ErrorPreventedUnpacking";
     /// `BundleUnpackFailed`: the InstallPlan could not be written.
     pub const ENSURE_INSTALL_PLAN_FAILED: &str = "EnsureInstallPlanFailed";
+    /// `Resolved` is True: there is a solution.
+    pub const SOLUTION_FOUND: &str = "SolutionFound";
+    /// `Resolved` is Unknown: nobody has looked for a solution yet.
+    pub const RESOLUTION_PENDING: &str = "ResolutionPending";
+    /// `Resolved` is False: a field of the Subscription cannot be understood.
+    pub const INVALID_SPEC: &str = "InvalidSpec";
+    /// `Resolved` is False: an annotation of the OperatorGroup cannot be understood.
+    pub const INVALID_OPERATOR_GROUP: &str = "InvalidOperatorGroup";
+    /// `Installed` is True: the ClusterServiceVersion is there.
+    pub const CSV_PRESENT: &str = "ClusterServiceVersionPresent";
+    /// `Installed` and `Healthy` are False: somebody deleted the ClusterServiceVersion.
+    pub const CSV_MISSING: &str = "ClusterServiceVersionMissing";
+    /// `Installed` is False, `Healthy` is Unknown: nothing was installed so far.
+    pub const NOT_INSTALLED: &str = "NotInstalled";
+    /// `Installed` is False: it is known what to install, and the InstallPlan is about to be made.
+    pub const INSTALL_PLAN_AWAITED: &str = "InstallPlanAwaited";
+    /// `Installed` is Unknown: something is installed, but what should be is not known.
+    pub const NOT_RESOLVED: &str = "NotResolved";
+    /// `Healthy` is Unknown: the operator is on its way to run, or to be replaced.
+    pub const PROGRESSING: &str = "Progressing";
 }
 
 open_enum! {

@@ -45,6 +45,12 @@ pub const PACKAGE_CATALOG_NAMESPACE: &str = "catalog-namespace";
 pub const PACKAGE_PROVIDER: &str = "provider";
 /// Label on a PackageManifest: address of the provider of the package.
 pub const PACKAGE_PROVIDER_URL: &str = "provider-url";
+/// Label on an InstallPlan: hash of what it installs, without regard to its generation. Ours: by it
+/// a plan that already does what is wanted is found again.
+pub const PLAN_CONTENT_HASH: &str = "chandler.plan-content-hash";
+/// Annotation on an InstallPlan: hash of the solution it was made for. Ours: by it is seen, before any
+/// bundle was read, whether a plan is still what is wanted.
+pub const PLAN_SOLUTION: &str = "chandler.solution-hash";
 /// Prefix of the labels that name an operating system a package supports.
 pub const OS_PREFIX: &str = "operatorframework.io/os.";
 /// Prefix of the labels that name a processor architecture a package supports.
@@ -82,6 +88,9 @@ pub const SKIP_RANGE: &str = "olm.skipRange";
 pub const PROPERTIES: &str = "operatorframework.io/properties";
 /// Annotation on a Subscription made for a dependency: the InstallPlan that made it.
 pub const GENERATED_BY: &str = "olm.generated-by";
+/// Annotation on the ConfigMap of an unpacked bundle: how its `binaryData` is packed; OLM knows
+/// `gzip+base64`.
+pub const CONTENT_ENCODING: &str = "olm.contentEncoding";
 /// Annotation on a CatalogSource: template of `spec.image` with the cluster's version filled in.
 pub const CATALOG_IMAGE_TEMPLATE: &str = "olm.catalogImageTemplate";
 /// Annotation on a CatalogSource: priority class of its Pod, when `spec.grpcPodConfig` names none.

@@ -24,6 +24,20 @@ open_enum! {
     }
 }
 
+open_enum! {
+    /// Which InstallPlans of a Subscription go ahead without anybody's approval.
+    pub enum ApprovalPolicy {
+        /// All of them.
+        Automatic = "Automatic",
+        /// First installations, and upgrades that keep the major and the minor version.
+        Patch = "Patch",
+        /// First installations, and upgrades that keep the major version.
+        Minor = "Minor",
+        /// None of them.
+        Manual = "Manual",
+    }
+}
+
 /// Which operator is wanted, and how it shall run.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
@@ -100,9 +114,15 @@ pub struct SubscriptionSpec {
 }
 
 impl SubscriptionSpec {
-    /// Whether InstallPlans wait for approval. Anything but `Manual` means that they do not.
-    pub fn needs_approval(&self) -> bool {
-        self.install_plan_approval == Approval::Manual
+    /// Which InstallPlans go ahead by themselves. `policy.approval` beats `installPlanApproval`, of
+    /// which anything but `Manual` means all.
+    pub fn approval(&self) -> ApprovalPolicy {
+        let policy = self.policy.as_ref().map(|policy| &policy.approval);
+        match policy {
+            Some(policy) if *policy != ApprovalPolicy::Unset => policy.clone(),
+            _ if self.install_plan_approval == Approval::Manual => ApprovalPolicy::Manual,
+            _ => ApprovalPolicy::Automatic,
+        }
     }
 
     /// Whether other operators may be installed because this one needs them. Anything but `Require`
@@ -124,6 +144,14 @@ pub struct SubscriptionPolicy {
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
     #[schemars(extend("enum" = DependencyPolicy::KNOWN))]
     pub dependencies: DependencyPolicy,
+    /// Which InstallPlans go ahead by themselves: `Automatic` all, `Manual` none, `Patch` first
+    /// installations and upgrades that keep the major and the minor version, `Minor` first
+    /// installations and upgrades that keep the major version. The others wait until somebody sets
+    /// `spec.approved` of the InstallPlan, downgrades among them. The default is what
+    /// `installPlanApproval` says, which has no effect beside this.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    #[schemars(extend("enum" = ApprovalPolicy::KNOWN))]
+    pub approval: ApprovalPolicy,
 }
 
 /// Adjusts the Pods of an operator.
@@ -204,7 +232,8 @@ pub struct SubscriptionStatus {
     /// Health of the catalogs that can serve the Subscription.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
     pub catalog_health: Vec<CatalogHealth>,
-    /// What is wrong with the Subscription. A condition that is True names a problem.
+    /// How the Subscription is. Resolved, Installed and Healthy are True when all is well; any other
+    /// condition that is True names a problem.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
     pub conditions: Vec<SubscriptionCondition>,
     /// When this status was last written.
@@ -222,15 +251,15 @@ impl SubscriptionStatus {
     }
 }
 
-/// One thing that can be wrong with a Subscription.
+/// One aspect of the state of a Subscription.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionCondition {
-    /// What can be wrong, such as ResolutionFailed or CatalogSourcesUnhealthy.
+    /// What it is about, such as Healthy, ResolutionFailed or CatalogSourcesUnhealthy.
     #[serde(rename = "type", default, deserialize_with = "lenient")]
     #[schemars(required, !default)]
     pub type_: SubscriptionConditionType,
-    /// True if it is wrong, False if not, Unknown if nobody can tell.
+    /// True if it holds, False if not, Unknown if nobody can tell.
     #[serde(default, deserialize_with = "lenient")]
     #[schemars(required, !default)]
     pub status: ConditionStatus,

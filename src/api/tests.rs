@@ -11,7 +11,7 @@ use super::operator::Operator;
 use super::operator_condition::OperatorCondition;
 use super::operator_group::{OperatorGroup, OperatorGroupSpec};
 use super::package_manifest::PackageManifest;
-use super::subscription::Subscription;
+use super::subscription::{ApprovalPolicy, Subscription};
 use super::*;
 use rstest::rstest;
 use serde::Serialize;

@@ -10,7 +10,7 @@ mod open;
 
 use std::path::{Path, PathBuf};
 
-pub use open::{Opened, Sources};
+pub use open::{Opened, Sources, index_digest};
 
 use super::index;
 use crate::oci::{self, Location};
@@ -85,6 +85,9 @@ pub enum Error {
     /// A folder of bundles cannot be read.
     #[error(transparent)]
     Bundles(#[from] bundle_tree::Error),
+    /// A ConfigMap is no catalog.
+    #[error(transparent)]
+    ConfigMap(#[from] config_map::Error),
     /// A folder cannot be read; the message names it.
     #[error(transparent)]
     Folder(#[from] std::io::Error),

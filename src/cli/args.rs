@@ -5,6 +5,7 @@ pub(super) mod catalog;
 pub(super) mod output;
 pub(super) mod plan;
 pub(super) mod registry;
+pub(super) mod run;
 
 use std::path::PathBuf;
 
@@ -30,6 +31,10 @@ pub(super) struct Args {
 /// One variant a subcommand, in the order of the help text.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Look after a cluster: catalogs, Subscriptions, InstallPlans
+    ///
+    /// Runs until it is stopped. Of several replicas one writes; the others take over when it ends.
+    Run(run::Run),
     /// Make, check and publish a bundle: one version of an operator
     #[command(subcommand, arg_required_else_help = true)]
     Bundle(bundle::Bundle),

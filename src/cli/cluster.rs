@@ -16,10 +16,8 @@ use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::labels;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
-use crate::catalog::index::{self, Index};
-use crate::catalog::source::{Source, Sources, config_map};
-use crate::catalog::store::Store;
-use crate::oci::Hasher;
+use crate::catalog::index::Index;
+use crate::catalog::source::{Source, Sources};
 use crate::version::Version;
 
 /// Somebody waits for the answer.
@@ -55,6 +53,11 @@ impl Cluster {
         // Builds of vendors have versions of their own, which say nothing else than these.
         let version = Version::parse_tolerant(&version.git_version);
         Ok((Self { client, namespace }, version.ok()))
+    }
+
+    /// For whoever does more than read.
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
     }
 
     /// The `CatalogSource`s of the cluster.
@@ -119,27 +122,10 @@ impl Cluster {
         let name = &catalog.spec.config_map;
         let object = api.get(name).await;
         let object = object.with_context(|| format!("ConfigMap {name} cannot be read"))?;
-        let data = object.data.unwrap_or_default();
-        let mut hasher = Hasher::default();
-        for (key, value) in &data {
-            hasher.update(&key.len().to_le_bytes());
-            hasher.update(key.as_bytes());
-            hasher.update(&value.len().to_le_bytes());
-            hasher.update(value.as_bytes());
-        }
-        let digest = format!("configmap-{}", hasher.finish().hex());
-        let store = Store::open(sources.blobs().root())?;
-        let loaded = config_map::load(&data)?;
-        let index = store.get_or_build(&digest, |builder| -> Result<(), index::Error> {
-            for blob in &loaded.blobs {
-                builder.add(blob)?;
-            }
-            for (package, problem) in &loaded.problems {
-                builder.report(package, problem.clone());
-            }
-            Ok(())
-        })?;
-        Ok(index)
+        let opened = sources
+            .open_config_map(object.data.unwrap_or_default())
+            .await?;
+        Ok(opened.index)
     }
 }
 

@@ -7,6 +7,7 @@ mod crds;
 mod explain;
 mod graph;
 mod plan;
+mod run;
 
 use super::args::Command;
 use super::failure::Failure;
@@ -14,6 +15,7 @@ use super::failure::Failure;
 /// Runs one subcommand to its end.
 pub(super) fn run(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Run(args) => run::run(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::Catalog(args) => catalog::run(&args),
         Command::Plan(args) => plan::run(&args),

@@ -43,7 +43,9 @@ pub struct ConstraintError {
 /// The needs among a bundle's properties, in their order, each once.
 ///
 /// Types that are no need are ignored.
-pub fn requirements(properties: &[(String, String)]) -> Result<Vec<Requirement>, ConstraintError> {
+pub fn requirements<'a>(
+    properties: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<Vec<Requirement>, ConstraintError> {
     let mut reader = Reader {
         path: Path::default(),
         patterns: MAX_PATTERNS,
@@ -54,7 +56,7 @@ pub fn requirements(properties: &[(String, String)]) -> Result<Vec<Requirement>,
         let requirement = reader
             .property(kind, value)
             .map_err(|problem| ConstraintError {
-                property: kind.clone(),
+                property: kind.to_owned(),
                 problem,
                 path: std::mem::take(&mut reader.path),
             })?;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use serde_json::json;
 
 use super::constraint::{ConstraintError, requirements};
-use super::features::Features;
+use super::features::{Features, Properties};
 use super::predicate::Requirement;
 use crate::bundle::property::PACKAGE;
 use crate::catalog::fbc;
@@ -84,8 +84,24 @@ impl From<PackageRecord> for Package {
             Channel::new(listed, channel.deprecation)
         });
         let channels = channels.collect();
-        let bundles = record.bundles.into_iter();
-        let bundles = bundles.map(|bundle| Bundle::from_record(&record.name, bundle));
+        let mut bundles = record.bundles;
+        let mut properties = record.properties;
+        for bundle in &mut bundles {
+            let own = bundle
+                .properties
+                .iter()
+                .map(|&at| properties.get(at as usize));
+            if own.flatten().any(|(kind, _)| kind == PACKAGE) {
+                continue;
+            }
+            // There are never as many properties as that.
+            let at = u32::try_from(properties.len()).unwrap_or(u32::MAX);
+            bundle.properties.push(at);
+            properties.push(own_package(&record.name, &bundle.version));
+        }
+        let properties = Properties::new(properties);
+        let bundles = bundles.into_iter();
+        let bundles = bundles.map(|bundle| Bundle::from_record(&record.name, bundle, &properties));
         let bundles = bundles.collect();
         Self {
             deprecation: record.deprecation,
@@ -189,8 +205,7 @@ impl Bundle {
     ) -> Self {
         // Rules can ask for the package of a bundle that does not say it.
         if properties.iter().all(|(kind, _)| kind != PACKAGE) {
-            let value = json!({"packageName": package, "version": version});
-            properties.push((PACKAGE.to_owned(), value.to_string()));
+            properties.push(own_package(package, version));
         }
         let version = Version::parse_tolerant(version).ok();
         Self {
@@ -204,13 +219,17 @@ impl Bundle {
         }
     }
 
-    fn from_record(package: &str, record: BundleRecord) -> Self {
-        let bundle = Self::new(package, record.name, &record.version, record.properties);
+    fn from_record(package: &str, record: BundleRecord, properties: &Properties) -> Self {
+        let version = Version::parse_tolerant(&record.version).ok();
+        let own = record.properties.iter().map(|&at| at as usize);
         Self {
+            features: properties.features(Some(package), version.as_ref(), own),
+            name: record.name,
+            version,
             image: record.image,
             min_kube_version: Version::parse_tolerant(&record.min_kube_version).ok(),
             deprecation: record.deprecation,
-            ..bundle
+            requirements: OnceLock::new(),
         }
     }
 
@@ -221,4 +240,10 @@ impl Bundle {
             .get_or_init(|| requirements(self.features.properties()));
         requirements.as_deref()
     }
+}
+
+/// The property that says of which package and version a bundle is.
+fn own_package(package: &str, version: &str) -> (String, String) {
+    let value = json!({"packageName": package, "version": version});
+    (PACKAGE.to_owned(), value.to_string())
 }

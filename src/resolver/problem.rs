@@ -98,6 +98,9 @@ struct Ids {
     needs: HashMap<What, NeedId>,
     packages: HashMap<String, SlotId>,
     apis: HashMap<GroupVersionKind, SlotId>,
+    /// The same by where they are: the bundles of a package share theirs, and packages are kept as
+    /// long as the problem.
+    shared_apis: HashMap<*const GroupVersionKind, SlotId>,
     csvs: HashMap<String, SlotId>,
     /// Choices whose needs were not looked at yet.
     open: Vec<ChoiceId>,
@@ -249,12 +252,16 @@ impl<'r> Problem<'r> {
         slot
     }
 
-    fn api_slot(&mut self, api: &GroupVersionKind) -> SlotId {
-        if let Some(&known) = self.ids.apis.get(api) {
+    fn api_slot(&mut self, api: &Arc<GroupVersionKind>) -> SlotId {
+        if let Some(&known) = self.ids.shared_apis.get(&Arc::as_ptr(api)) {
             return known;
         }
-        let slot = self.add_slot(SlotKey::Api(api.clone()));
-        self.ids.apis.insert(api.clone(), slot);
+        let slot = match self.ids.apis.get(&**api) {
+            Some(&known) => known,
+            None => self.add_slot(SlotKey::Api(GroupVersionKind::clone(api))),
+        };
+        self.ids.apis.insert(GroupVersionKind::clone(api), slot);
+        self.ids.shared_apis.insert(Arc::as_ptr(api), slot);
         slot
     }
 

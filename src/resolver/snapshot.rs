@@ -57,7 +57,10 @@ impl FromIterator<Package> for Packages {
         for package in packages {
             for bundle in &package.bundles {
                 for api in bundle.features.apis() {
-                    let names = all.providers.entry(api.clone()).or_default();
+                    let names = all
+                        .providers
+                        .entry(GroupVersionKind::clone(api))
+                        .or_default();
                     names.insert(package.name.clone());
                 }
             }

@@ -425,15 +425,17 @@ fn without_malformed(input: &mut Input, _: &Resolution) {
         let is_readable = |bundle: &BundleInput| {
             let constraints = bundle.requires.iter().filter_map(|need| match need {
                 Requires::Constraint { constraint } => {
-                    Some(("olm.constraint".to_owned(), constraint.to_string()))
+                    Some(("olm.constraint", constraint.to_string()))
                 }
                 Requires::Package { package, range } => Some((
-                    "olm.package.required".to_owned(),
+                    "olm.package.required",
                     serde_json::json!({"packageName": package, "versionRange": range}).to_string(),
                 )),
                 _ => None,
             });
-            requirements(&constraints.collect::<Vec<_>>()).is_ok()
+            let constraints: Vec<_> = constraints.collect();
+            let constraints = constraints.iter();
+            requirements(constraints.map(|(kind, value)| (*kind, value.as_str()))).is_ok()
         };
         for bundle in &mut package.bundles {
             // As a candidate that nobody can take, so that the channel keeps its order.

@@ -76,10 +76,8 @@ fn content(index: &Index) -> Vec<String> {
         ));
         let bundles = record.bundles.iter();
         lines.extend(bundles.map(|b| {
-            format!(
-                "{} {} {:?} {:?}",
-                b.name, b.image, b.provides, b.deprecation
-            )
+            let properties: Vec<_> = record.properties_of(b).collect();
+            format!("{} {} {properties:?} {:?}", b.name, b.image, b.deprecation)
         }));
         lines.extend(record.channels.iter().map(|channel| format!("{channel:?}")));
     }
@@ -270,11 +268,8 @@ async fn a_remote_registry_of_opm_gives_what_its_files_say() {
     let properties = |index: &Index| {
         let package = index.package("gopher").unwrap().unwrap();
         let bundle = package.bundle("gopher.v1.1.0").unwrap();
-        let mut kinds: Vec<String> = bundle
-            .properties
-            .iter()
-            .map(|(kind, _)| kind.clone())
-            .collect();
+        let kinds = package.properties_of(bundle);
+        let mut kinds: Vec<String> = kinds.map(|(kind, _)| kind.clone()).collect();
         kinds.sort();
         kinds
     };

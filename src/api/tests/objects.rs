@@ -290,14 +290,22 @@ fn an_install_mode_that_is_not_listed_is_not_supported() {
 }
 
 #[rstest]
-#[case("Manual", true)]
-#[case("Automatic", false)]
-#[case("", false)]
-#[case("manual", false)]
-fn only_the_word_manual_asks_for_approval(#[case] approval: &str, #[case] needed: bool) {
-    let spec = json!({ "installPlanApproval": approval });
+#[case("Manual", json!(null), ApprovalPolicy::Manual)]
+#[case("Automatic", json!(null), ApprovalPolicy::Automatic)]
+#[case("", json!(null), ApprovalPolicy::Automatic)]
+#[case("manual", json!(null), ApprovalPolicy::Automatic)]
+#[case("Manual", json!({ "dependencies": "Install" }), ApprovalPolicy::Manual)]
+#[case("Manual", json!({ "approval": "Automatic" }), ApprovalPolicy::Automatic)]
+#[case("Automatic", json!({ "approval": "Patch" }), ApprovalPolicy::Patch)]
+#[case("", json!({ "approval": "Manual" }), ApprovalPolicy::Manual)]
+fn the_policy_on_approval_beats_the_older_word(
+    #[case] older: &str,
+    #[case] policy: Value,
+    #[case] approval: ApprovalPolicy,
+) {
+    let spec = json!({ "installPlanApproval": older, "policy": policy });
     let subscription: Subscription = serde_json::from_value(object("Subscription", &spec)).unwrap();
-    assert_eq!(subscription.spec.needs_approval(), needed);
+    assert_eq!(subscription.spec.approval(), approval);
 }
 
 #[test]
@@ -345,5 +353,5 @@ fn enums_keep_the_words_of_olm() {
     assert_eq!(InstallPlanPhase::KNOWN[1], "RequiresApproval");
     assert_eq!(CsvPhase::KNOWN.len(), 8);
     assert_eq!(CsvReason::KNOWN.len(), 30);
-    assert_eq!(SubscriptionConditionType::KNOWN.len(), 11);
+    assert_eq!(SubscriptionConditionType::KNOWN.len(), 14);
 }

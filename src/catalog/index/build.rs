@@ -258,6 +258,7 @@ impl Output {
         let Built {
             mut summary,
             mut record,
+            provides,
             package_blob,
             bundle_blobs,
             other_blobs,
@@ -271,11 +272,9 @@ impl Output {
         }
         summary.record = self.file.append_value(&record)?;
         let position = u32::try_from(self.summaries.len()).unwrap_or(u32::MAX);
-        for api in record.bundles.iter().flat_map(|bundle| &bundle.provides) {
+        for api in &provides {
             let packages = self.providers.entry(plain::tuple(api)).or_default();
-            if packages.last() != Some(&position) {
-                packages.push(position);
-            }
+            packages.push(position);
         }
         self.summaries.push(summary);
         Ok(())

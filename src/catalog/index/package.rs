@@ -1,7 +1,7 @@
 //! From the blobs of one package to its record and card.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,6 +22,8 @@ use crate::version::Version;
 pub(super) struct Built {
     pub(super) summary: Summary,
     pub(super) record: PackageRecord,
+    /// The APIs its bundles provide.
+    pub(super) provides: BTreeSet<GroupVersionKind>,
     /// The blobs behind the record: of the package, of the bundles in the record's order, others.
     pub(super) package_blob: Vec<u8>,
     pub(super) bundle_blobs: Vec<Vec<u8>>,
@@ -65,9 +67,12 @@ pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, Ve
     let summary = summary(&package, &parts.bundles, &channels, head, &deprecated);
     let mut bundles = Vec::with_capacity(parts.bundles.len());
     let mut bundle_blobs = Vec::with_capacity(parts.bundles.len());
-    for (bundle, blob) in parts.bundles {
+    let mut properties = Properties::default();
+    let mut provides = BTreeSet::new();
+    for (mut bundle, blob) in parts.bundles {
         let deprecation = deprecated.of("olm.bundle", &bundle.name);
-        bundles.push(bundle.record(deprecation));
+        provides.extend(std::mem::take(&mut bundle.provides));
+        bundles.push(bundle.record(deprecation, &mut properties));
         bundle_blobs.push(blob);
     }
     let record = PackageRecord {
@@ -76,12 +81,14 @@ pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, Ve
         deprecation: deprecated.of("olm.package", ""),
         channels,
         bundles,
+        properties: properties.in_order(),
         package_blob: Span::default(),
         other_blobs: Vec::new(),
     };
     Ok(Built {
         summary,
         record,
+        provides,
         package_blob,
         bundle_blobs,
         other_blobs: parts.others,
@@ -229,18 +236,38 @@ impl Brief {
             .then_with(|| self.name.cmp(&other.name))
     }
 
-    fn record(self, deprecation: Option<String>) -> BundleRecord {
+    fn record(self, deprecation: Option<String>, properties: &mut Properties) -> BundleRecord {
+        let own = self.properties.into_iter();
         BundleRecord {
             name: self.name,
             version: self.version,
             image: self.image,
-            provides: self.provides,
             min_kube_version: self.csv.min_kube_version,
             install_modes: install_modes(&self.csv.install_modes),
             deprecation,
-            properties: self.properties,
+            properties: own.map(|property| properties.position(property)).collect(),
             blob: Span::default(),
         }
+    }
+}
+
+/// The properties of a package's bundles, each with its position.
+#[derive(Default)]
+struct Properties(HashMap<(String, String), u32>);
+
+impl Properties {
+    fn position(&mut self, property: (String, String)) -> u32 {
+        let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
+        *self.0.entry(property).or_insert(next)
+    }
+
+    fn in_order(self) -> Vec<(String, String)> {
+        let mut properties: Vec<_> = self.0.into_iter().collect();
+        properties.sort_unstable_by_key(|(_, position)| *position);
+        properties
+            .into_iter()
+            .map(|(property, _)| property)
+            .collect()
     }
 }
 

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::gvk::GroupVersionKind;
-
 /// Where a piece of the file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Span {
@@ -82,6 +80,9 @@ pub struct PackageRecord {
     pub channels: Vec<ChannelRecord>,
     /// Its bundles, by version and then name.
     pub bundles: Vec<BundleRecord>,
+    /// The properties of its bundles but for those that are large, each with its value as JSON, and
+    /// each once: the versions of an operator differ in few of them.
+    pub properties: Vec<(String, String)>,
     /// The blob `olm.package`.
     pub(super) package_blob: Span,
     /// All other blobs that are not bundles: channels, deprecations, unknown schemas.
@@ -97,6 +98,12 @@ impl PackageRecord {
     /// A bundle by its name.
     pub fn bundle(&self, name: &str) -> Option<&BundleRecord> {
         self.bundles.iter().find(|bundle| bundle.name == name)
+    }
+
+    /// The properties of one of its bundles, in the bundle's order.
+    pub fn properties_of(&self, bundle: &BundleRecord) -> impl Iterator<Item = &(String, String)> {
+        let positions = bundle.properties.iter();
+        positions.filter_map(|&at| self.properties.get(at as usize))
     }
 }
 
@@ -133,25 +140,20 @@ pub struct BundleRecord {
     pub version: String,
     /// Where its manifests are.
     pub image: String,
-    /// The APIs it provides.
-    #[serde(with = "plain")]
-    pub provides: Vec<GroupVersionKind>,
     /// The oldest Kubernetes it runs on; may be empty.
     pub min_kube_version: String,
     /// Where it can be installed.
     pub install_modes: InstallModes,
     /// Why it should no longer be used, if that is so.
     pub deprecation: Option<String>,
-    /// Its properties but for those that are large, each with its value as JSON.
-    pub properties: Vec<(String, String)>,
+    /// Which of the package's properties it has: positions in [`PackageRecord::properties`].
+    pub properties: Vec<u32>,
     /// The blob `olm.bundle`.
     pub(super) blob: Span,
 }
 
-/// APIs as tuples: [`GroupVersionKind`] reads JSON leniently, which a binary form cannot follow.
+/// APIs as tuples: `GroupVersionKind` reads JSON leniently, which a binary form cannot follow.
 pub(super) mod plain {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
     use crate::api::gvk::GroupVersionKind;
 
     /// Group, version, kind.
@@ -159,25 +161,5 @@ pub(super) mod plain {
 
     pub(in crate::catalog::index) fn tuple(api: &GroupVersionKind) -> Tuple {
         (api.group.clone(), api.version.clone(), api.kind.clone())
-    }
-
-    pub(super) fn serialize<S: Serializer>(
-        apis: &[GroupVersionKind],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        apis.iter()
-            .map(tuple)
-            .collect::<Vec<_>>()
-            .serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<GroupVersionKind>, D::Error> {
-        let tuples = Vec::<Tuple>::deserialize(deserializer)?;
-        Ok(tuples
-            .into_iter()
-            .map(|(g, v, k)| GroupVersionKind::new(g, v, k))
-            .collect())
     }
 }

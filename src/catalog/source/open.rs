@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use super::grpc::Remote;
-use super::{BUNDLE_LABEL, CONFIGS_LABEL, DATABASE_LABEL, Error, Source, bundle_tree};
+use super::{BUNDLE_LABEL, CONFIGS_LABEL, DATABASE_LABEL, Error, Source, bundle_tree, config_map};
 use crate::catalog::fbc::{self, INDEX_IGNORE, Meta, Rules};
 use crate::catalog::index::{Builder, Index};
 use crate::catalog::store::Store;
 use crate::oci::blob_store::BlobStore;
 use crate::oci::layer::Limits;
 use crate::oci::pull::{PullOptions, PulledImage, each_file, pull_image};
-use crate::oci::{Hasher, Location};
+use crate::oci::{Digest, Hasher, Location};
 
 /// Where the files of a catalog are in its image, unless the image says otherwise.
 const CONFIGS: &str = "configs";
@@ -86,17 +86,57 @@ impl Sources {
         }
     }
 
+    /// The index of a catalog that was opened before, if it is still in the cache.
+    pub fn cached(&self, digest: &str) -> Result<Option<Index>, Error> {
+        Ok(self.store.get(digest)?)
+    }
+
     /// Opens a catalog image. Its index is enough: layers are pulled only when that is missing.
     pub async fn open_image(&self, location: &Location) -> Result<Opened, Error> {
+        self.open_image_folder(location, None).await
+    }
+
+    /// Opens a catalog image whose files are in a certain folder of it, whatever it says itself.
+    pub async fn open_image_folder(
+        &self,
+        location: &Location,
+        folder: Option<&str>,
+    ) -> Result<Opened, Error> {
         let image = pull_image(location, &self.options, &self.blobs).await?;
-        let folder = configs_folder(&image, location)?;
+        let digest = index_digest(&image.digest, folder);
+        let folder = match folder {
+            Some(folder) => folder.trim_matches('/').to_owned(),
+            None => configs_folder(&image, location)?,
+        };
         let name = location.to_string();
         let limits = self.limits.clone();
-        let digest = image.digest.to_string();
         self.build(digest, move |builder| {
             let files = add_image(builder, &image, &folder, &limits)?;
             if files == 0 {
                 return Err(Error::NoCatalog { image: name });
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Opens a catalog in the data of a ConfigMap.
+    pub async fn open_config_map(&self, data: BTreeMap<String, String>) -> Result<Opened, Error> {
+        let mut hasher = Hasher::default();
+        for (key, value) in &data {
+            for text in [key, value] {
+                hasher.update(&text.len().to_le_bytes());
+                hasher.update(text.as_bytes());
+            }
+        }
+        let digest = format!("configmap-{}", hasher.finish().hex());
+        self.build(digest, move |builder| {
+            let loaded = config_map::load(&data)?;
+            for blob in &loaded.blobs {
+                builder.add(blob)?;
+            }
+            for (package, problem) in loaded.problems {
+                builder.report(&package, problem);
             }
             Ok(())
         })
@@ -119,6 +159,14 @@ impl Sources {
         built
             .await
             .map_err(|error| Error::Interrupted(error.to_string()))?
+    }
+}
+
+/// What the index of an image is called: an image can be read in more than one way.
+pub fn index_digest(image: &Digest, folder: Option<&str>) -> String {
+    match folder.map(|folder| folder.trim_matches('/')) {
+        None => image.to_string(),
+        Some(folder) => format!("{image}-{}", Digest::of(folder.as_bytes()).hex()),
     }
 }
 

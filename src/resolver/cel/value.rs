@@ -33,20 +33,19 @@ pub(in crate::resolver) enum Key {
 
 impl Value {
     /// The variable `properties`. A value that is no JSON leaves an empty map, as in OLM.
-    pub(in crate::resolver) fn of_properties(properties: &[(String, String)]) -> Self {
-        let property = |(kind, value): &(String, String)| {
+    pub(in crate::resolver) fn of_properties<'a>(
+        properties: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let property = |(kind, value): (&str, &str)| {
             let fields = serde_json::from_str::<Json>(value).map(|value| {
                 BTreeMap::from([
-                    (
-                        Key::String("type".into()),
-                        Self::String(kind.as_str().into()),
-                    ),
+                    (Key::String("type".into()), Self::String(kind.into())),
                     (Key::String("value".into()), Self::from(&value)),
                 ])
             });
             Self::Map(Arc::new(fields.unwrap_or_default()))
         };
-        Self::List(Arc::new(properties.iter().map(property).collect()))
+        Self::List(Arc::new(properties.map(property).collect()))
     }
 
     /// Whether two values are the same. Those of different types are not, numbers excepted.

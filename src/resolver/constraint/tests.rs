@@ -3,26 +3,24 @@ use serde_json::{Value, json};
 
 use super::{MAX_PATTERNS, MAX_SIZE, requirements};
 
-fn property(kind: &str, value: &str) -> (String, String) {
-    (kind.to_owned(), value.to_owned())
-}
-
 fn words(properties: &[(&str, Value)]) -> Vec<String> {
     let properties: Vec<_> = properties
         .iter()
-        .map(|(kind, value)| property(kind, &value.to_string()))
+        .map(|(kind, value)| (*kind, value.to_string()))
         .collect();
-    requirements(&properties)
-        .unwrap()
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    requirements(
+        properties
+            .iter()
+            .map(|(kind, value)| (*kind, value.as_str())),
+    )
+    .unwrap()
+    .iter()
+    .map(ToString::to_string)
+    .collect()
 }
 
 fn error(kind: &str, value: &str) -> String {
-    requirements(&[property(kind, value)])
-        .unwrap_err()
-        .to_string()
+    requirements([(kind, value)]).unwrap_err().to_string()
 }
 
 #[test]
@@ -112,7 +110,7 @@ fn long_lists_and_rules_are_told_in_short() {
     "package a in version 1.0.0"
 )]
 fn values_are_read_as_go_reads_them(#[case] kind: &str, #[case] value: &str, #[case] means: &str) {
-    let read = requirements(&[property(kind, value)]).unwrap();
+    let read = requirements([(kind, value)]).unwrap();
     assert_eq!(read[0].to_string(), means);
 }
 
@@ -196,7 +194,7 @@ fn a_value_may_be_as_long_as_olm_allows() {
             "x".repeat(size - rest)
         )
     };
-    assert!(requirements(&[property("olm.constraint", &of_size(MAX_SIZE))]).is_ok());
+    assert!(requirements([("olm.constraint", of_size(MAX_SIZE).as_str())]).is_ok());
     let message = error("olm.constraint", &of_size(MAX_SIZE + 1));
     assert!(
         message.ends_with("it has 131073 bytes, more than 131072"),
@@ -216,7 +214,7 @@ fn constraints_that_nest_too_deep_are_refused(#[case] depth: usize) {
             r#"{"gvk":{}}"#,
             "]}}".repeat(depth)
         );
-        requirements(&[property("olm.constraint", &value)])
+        requirements([("olm.constraint", value.as_str())])
     };
     assert!(nested(24).is_ok());
     let message = nested(depth).unwrap_err().to_string();

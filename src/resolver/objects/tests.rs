@@ -43,10 +43,7 @@ fn one(read: ReadOut<Installed>) -> Installed {
 }
 
 fn properties(installed: &Installed) -> Vec<(&str, &str)> {
-    let properties = installed.features.properties().iter();
-    properties
-        .map(|(kind, value)| (kind.as_str(), value.as_str()))
-        .collect()
+    installed.features.properties().collect()
 }
 
 #[rstest]

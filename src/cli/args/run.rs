@@ -1,0 +1,53 @@
+//! `chandler run`
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::registry::Registry;
+
+/// Where catalogs for all namespaces are, besides Chandler's own namespace.
+const OLM_NAMESPACE: &str = "olm";
+
+/// Arguments of `chandler run`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Run {
+    /// How to reach the cluster [default: the pod's ServiceAccount, $KUBECONFIG, or ~/.kube/config]
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) kubeconfig: Option<PathBuf>,
+    /// The cluster of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) context: Option<String>,
+    /// Chandler's own namespace, with its Lease
+    #[arg(long, env = "POD_NAMESPACE", default_value = "chandler-system")]
+    pub(in crate::cli) namespace: String,
+    /// A namespace whose catalogs are for all namespaces; may be given several times [default:
+    /// Chandler's own, and `olm`]
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(in crate::cli) global_catalog_namespace: Vec<String>,
+    /// Care for this namespace only; may be given several times [default: all]
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(in crate::cli) watch_namespace: Vec<String>,
+    /// The name of the Lease that says which replica writes
+    #[arg(long, value_name = "NAME", default_value = "chandler")]
+    pub(in crate::cli) lease: String,
+    /// Who this replica is [default: the name of the pod or of the machine, and something random]
+    #[arg(long, env = "POD_NAME", hide_env_values = true)]
+    pub(in crate::cli) identity: Option<String>,
+    /// Serve health and metrics here
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(in crate::cli) listen: Option<SocketAddr>,
+    /// What is logged, as RUST_LOG says it
+    #[arg(long, env = "RUST_LOG", value_name = "FILTER", default_value = "info")]
+    pub(in crate::cli) log: String,
+    #[command(flatten)]
+    pub(in crate::cli) registry: Registry,
+}
+
+impl Run {
+    pub(in crate::cli) fn global_namespaces(&self) -> Vec<String> {
+        if self.global_catalog_namespace.is_empty() {
+            return vec![self.namespace.clone(), OLM_NAMESPACE.to_owned()];
+        }
+        self.global_catalog_namespace.clone()
+    }
+}

@@ -1,0 +1,28 @@
+//! What keeps a cluster as its objects say.
+//!
+//! ```text
+//! watches ─▶ caches ─▶ queues ─▶ reconcile: read caches, call the core, write what it said
+//! ```
+//!
+//! Every replica watches and reads catalogs; only the one that holds the Lease writes. A reconcile
+//! looks at how things are, never at what happened: killed between any two writes, the next one
+//! finishes the job.
+
+mod bundles;
+mod catalog_source;
+mod catalogs;
+mod context;
+mod error;
+mod images;
+mod key;
+mod leader;
+mod metrics;
+mod namespace;
+mod queue;
+mod run;
+mod settings;
+mod watch;
+mod words;
+
+pub use run::{Controllers, Error, Health};
+pub use settings::Settings;

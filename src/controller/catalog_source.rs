@@ -1,0 +1,216 @@
+//! CatalogSource: its content is read, kept current, and what came of it is said in the status.
+//!
+//! There is no pod: images are pulled, remote registries and ConfigMaps read, by this process. The
+//! replica that leads decides what serves and writes its digest into the status; the others follow
+//! that.
+
+mod origin;
+mod read;
+mod status;
+mod template;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde_json::json;
+use tokio::time::Instant;
+
+use self::origin::{Origin, Polling};
+use self::status::Finding;
+use super::catalogs::Known;
+use super::context::Context;
+use super::error::Error;
+use super::key::ObjectKey;
+use super::metrics::Object;
+use super::queue::Next;
+use super::run::MANAGER;
+use crate::api::catalog_source::CatalogSource;
+use crate::api::labels;
+use crate::resolver::CatalogKey;
+
+/// How long after a failure a catalog is looked at again, at first and at most.
+const SOON: Duration = Duration::from_secs(1);
+const LATE: Duration = Duration::from_mins(1);
+
+/// Looks at one CatalogSource.
+pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next, Error> {
+    let catalog = CatalogKey::new(&key.namespace, &key.name);
+    let Some(object) = context.caches.catalog_sources.get(key) else {
+        forget(context, &catalog);
+        return Ok(Next::Wait);
+    };
+    count(context);
+    if !context.leads() {
+        follow(context, &catalog, &object).await;
+        return Ok(Next::Wait);
+    }
+    let origin = match Origin::of(&object.spec) {
+        Ok(origin) => origin,
+        Err(problem) => {
+            let finding = Finding::invalid(problem.clone());
+            fail(context, &catalog, problem);
+            write(context, &object, &finding).await?;
+            return Ok(Next::Wait);
+        }
+    };
+    let template = object.metadata.annotations.as_ref();
+    let template = template.and_then(|all| all.get(labels::CATALOG_IMAGE_TEMPLATE));
+    let template =
+        template.map(|text| template::fill(text, context.settings.kube_version.as_ref()));
+    if let Some(Ok(image)) = &template
+        && *image != object.spec.image
+    {
+        // The watch brings the change back here.
+        set_image(context, key, image).await?;
+        return Ok(Next::Wait);
+    }
+    let polling = Polling::of(&object.spec);
+    let name = origin.to_string();
+    let known = context.catalogs.get(&catalog);
+    let fresh = known.filter(|known| {
+        let age = known.looked.elapsed();
+        known.origin == name
+            && known.problem.is_none()
+            && !polling.is_due(&origin, age)
+            && !origin.is_watched()
+    });
+    let known = match fresh {
+        Some(known) => known,
+        None => {
+            let known = read::read(context, &catalog, &object, &origin).await;
+            if context.catalogs.set(&catalog, known.clone()) {
+                context.tell_users_of(&catalog);
+                let labels = label(&catalog);
+                context
+                    .metrics
+                    .catalog_source_snapshots
+                    .get_or_create(&labels)
+                    .inc();
+            }
+            known
+        }
+    };
+    let ready = i64::from(known.problem.is_none());
+    context
+        .metrics
+        .catalog_source_ready
+        .get_or_create(&label(&catalog))
+        .set(ready);
+    let finding = Finding {
+        template,
+        config_map: read::config_map_reference(context, &object),
+        ..Finding::of(&known, &polling, &origin)
+    };
+    write(context, &object, &finding).await?;
+    Ok(
+        match (
+            &known.problem,
+            polling.pause(&origin, known.looked.elapsed()),
+        ) {
+            (Some(_), _) => Next::After(retry_pause(context, &catalog)),
+            (None, Some(pause)) => Next::After(pause),
+            (None, None) => Next::Wait,
+        },
+    )
+}
+
+/// What is wrong is looked at again soon, and less often the longer it lasts.
+fn retry_pause(context: &Context, catalog: &CatalogKey) -> Duration {
+    let failing = context.catalogs.failing_for(catalog);
+    failing.clamp(SOON, LATE)
+}
+
+fn label(catalog: &CatalogKey) -> Object {
+    Object {
+        namespace: catalog.namespace.clone(),
+        name: catalog.name.clone(),
+    }
+}
+
+fn count(context: &Context) {
+    let count = i64::try_from(context.caches.catalog_sources.all().len()).unwrap_or(i64::MAX);
+    context.metrics.catalog_source_count.set(count);
+}
+
+fn forget(context: &Context, catalog: &CatalogKey) {
+    count(context);
+    context.metrics.catalog_source_ready.remove(&label(catalog));
+    if context.catalogs.remove(catalog) {
+        context.tell_users_of(catalog);
+    }
+}
+
+/// A spec that makes no sense names nothing that could serve.
+fn fail(context: &Context, catalog: &CatalogKey, problem: String) {
+    context
+        .metrics
+        .catalog_source_ready
+        .get_or_create(&label(catalog))
+        .set(0);
+    let known = Known {
+        content: None,
+        problem: Some(problem),
+        origin: String::new(),
+        looked: Instant::now(),
+        failing: None,
+    };
+    if context.catalogs.set(catalog, known) {
+        context.tell_users_of(catalog);
+    }
+}
+
+/// Serves what the replica that leads serves.
+async fn follow(context: &Context, catalog: &CatalogKey, object: &CatalogSource) {
+    let Some(digest) = object.status.as_ref().map(|status| &status.digest) else {
+        return;
+    };
+    let known = context
+        .catalogs
+        .get(catalog)
+        .and_then(|known| known.content);
+    if digest.is_empty() || known.is_some_and(|content| content.digest == *digest) {
+        return;
+    }
+    let known = read::read_digest(context, catalog, object, digest).await;
+    if let Some(known) = known {
+        context.catalogs.set(catalog, known);
+    }
+}
+
+async fn set_image(context: &Context, key: &ObjectKey, image: &str) -> Result<(), Error> {
+    let api = Api::<CatalogSource>::namespaced(context.client.clone(), &key.namespace);
+    let patch = json!({"spec": {"image": image}});
+    let parameters = PatchParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    api.patch(&key.name, &parameters, &Patch::Merge(patch))
+        .await
+        .map_err(Error::while_("setting the image of the template"))?;
+    Ok(())
+}
+
+/// Writes the status if it says something new.
+async fn write(context: &Context, object: &CatalogSource, finding: &Finding) -> Result<(), Error> {
+    let before = object.status.clone().unwrap_or_default();
+    let after = status::status(&before, finding, &context.now());
+    if object.status.is_some() && status::same(&before, &after) {
+        return Ok(());
+    }
+    let key = ObjectKey::of(object);
+    let mut object = object.clone();
+    object.status = Some(after);
+    let api = Api::<CatalogSource>::namespaced(context.client.clone(), &key.namespace);
+    let parameters = PostParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PostParams::default()
+    };
+    api.replace_status(&key.name, &parameters, &object)
+        .await
+        .map_err(Error::while_("writing the status"))?;
+    Ok(())
+}
+
+/// The data of a ConfigMap, or none.
+type Data = BTreeMap<String, String>;

@@ -1,0 +1,335 @@
+//! What the status of a CatalogSource says. Pure.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::origin::{Origin, Polling};
+use super::template::Unfilled;
+use crate::api::catalog_source::{
+    CatalogSourceStatus, ConfigMapReference, ConnectionStatus, RegistryService,
+};
+use crate::api::conditions::{
+    CatalogSourceReason, Condition, ConditionStatus, ConnectionState, catalog_source as words,
+};
+use crate::controller::catalogs::Known;
+
+/// What was found out about a CatalogSource.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Finding {
+    /// Nothing could be tried, because the spec makes no sense.
+    pub(super) invalid: Option<String>,
+    /// The digest of what serves.
+    pub(super) digest: Option<String>,
+    /// Why newer content could not be read.
+    pub(super) problem: Option<String>,
+    /// What the reason of that is.
+    pub(super) reason: CatalogSourceReason,
+    /// What is wrong with the interval.
+    pub(super) interval: Option<String>,
+    /// What serves: an image, an address.
+    pub(super) address: String,
+    /// What came of the template for the image.
+    pub(super) template: Option<Result<String, Unfilled>>,
+    /// The ConfigMap.
+    pub(super) config_map: Option<ConfigMapReference>,
+    /// Whether registries are polled.
+    pub(super) polls: bool,
+    /// What is left out of the content.
+    pub(super) left_out: Vec<String>,
+}
+
+impl Finding {
+    pub(super) fn invalid(problem: String) -> Self {
+        Self {
+            invalid: Some(problem),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn of(known: &Known, polling: &Polling, origin: &Origin) -> Self {
+        let content = known.content.as_ref();
+        let problems = content.and_then(|content| content.index.problems().ok());
+        let left_out = problems.unwrap_or_default().into_iter();
+        Self {
+            digest: content.map(|content| content.digest.clone()),
+            problem: known.problem.clone(),
+            reason: match origin {
+                Origin::ConfigMap(_) => CatalogSourceReason::ConfigMap,
+                _ => CatalogSourceReason::RegistryServer,
+            },
+            interval: polling.problem.clone(),
+            address: match origin {
+                Origin::Image { image, .. } => image.clone(),
+                Origin::Address(address) => address.clone(),
+                Origin::ConfigMap(name) => format!("ConfigMap {name}"),
+            },
+            polls: matches!(origin, Origin::Image { .. }),
+            left_out: left_out
+                .map(|problem| match problem.package.as_str() {
+                    "" => problem.message,
+                    package => format!("{package}: {}", problem.message),
+                })
+                .collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// What the status says now.
+pub(super) fn status(
+    before: &CatalogSourceStatus,
+    finding: &Finding,
+    now: &Time,
+) -> CatalogSourceStatus {
+    let mut after = before.clone();
+    after.message.clear();
+    after.reason = CatalogSourceReason::default();
+    if let Some(template) = &finding.template {
+        after.conditions = template_conditions(&before.conditions, template, now);
+    } else {
+        after.conditions.retain(|condition| {
+            ![words::TEMPLATES_HAVE_RESOLVED, words::RESOLVED_IMAGE]
+                .contains(&condition.type_.as_str())
+        });
+    }
+    if let Some(problem) = &finding.invalid {
+        after.reason = CatalogSourceReason::SpecInvalid;
+        after.message.clone_from(problem);
+        return after;
+    }
+    let digest = finding.digest.clone().unwrap_or_default();
+    let is_new = digest != before.digest;
+    if is_new && finding.polls {
+        after.latest_image_registry_poll = Some(now.clone());
+    }
+    after.digest = digest;
+    after.config_map_reference = finding.config_map.clone().map(|reference| {
+        let known = before.config_map_reference.as_ref();
+        let is_known =
+            known.is_some_and(|known| known.resource_version == reference.resource_version);
+        let time = known
+            .filter(|_| is_known)
+            .and_then(|known| known.last_update_time.clone());
+        ConfigMapReference {
+            last_update_time: time.or_else(|| Some(now.clone())),
+            ..reference
+        }
+    });
+    let service = before.registry_service.clone();
+    after.registry_service = Some(service.unwrap_or_else(|| RegistryService {
+        protocol: "grpc".into(),
+        created_at: Some(now.clone()),
+        ..RegistryService::default()
+    }));
+    let state = if finding.problem.is_some() {
+        ConnectionState::TransientFailure
+    } else {
+        ConnectionState::Ready
+    };
+    let connected = before.connection_state.as_ref();
+    let was_ready = connected.is_some_and(|it| it.last_observed_state == ConnectionState::Ready);
+    let kept = connected.and_then(|it| it.last_connect.clone());
+    let is_ready = state == ConnectionState::Ready;
+    after.connection_state = Some(ConnectionStatus {
+        address: finding.address.clone(),
+        last_observed_state: state,
+        last_connect: match kept {
+            Some(kept) if !is_ready || (was_ready && !is_new) => Some(kept),
+            _ if is_ready => Some(now.clone()),
+            other => other,
+        },
+    });
+    if let Some(problem) = &finding.problem {
+        after.reason = finding.reason.clone();
+        after.message = match &finding.digest {
+            Some(_) => format!(
+                "{problem}; what was read before goes on serving, and is looked for again from time to time"
+            ),
+            None => problem.clone(),
+        };
+    } else if let Some(problem) = &finding.interval {
+        after.reason = CatalogSourceReason::InvalidInterval;
+        after.message.clone_from(problem);
+    } else if let Some(first) = finding.left_out.first() {
+        let others = finding.left_out.len() - 1;
+        let more = if others == 0 {
+            String::new()
+        } else {
+            format!(", and {others} more")
+        };
+        after.message =
+            format!("what is broken is left out: {first}{more}; `chandler catalog lint` tells all");
+    }
+    after
+}
+
+fn template_conditions(
+    before: &[Condition],
+    template: &Result<String, Unfilled>,
+    now: &Time,
+) -> Vec<Condition> {
+    let (status, reason, resolved, image) = match template {
+        Ok(image) => (
+            ConditionStatus::True,
+            words::ALL_TEMPLATES_RESOLVED,
+            "catalog image reference was successfully resolved".to_owned(),
+            image.clone(),
+        ),
+        Err(unfilled) => (
+            ConditionStatus::False,
+            words::UNABLE_TO_RESOLVE,
+            format!(
+                "cannot fill in {} of the annotation: known are {{kube_major_version}}, \
+                 {{kube_minor_version}} and {{kube_patch_version}}",
+                unfilled.missing.join(", ")
+            ),
+            unfilled.image.clone(),
+        ),
+    };
+    let condition = |type_: &str, message: String| {
+        let known = before.iter().find(|condition| condition.type_ == type_);
+        let since = known
+            .filter(|known| known.status == status)
+            .and_then(|known| known.last_transition_time.clone());
+        Condition {
+            type_: type_.to_owned(),
+            status: status.clone(),
+            observed_generation: None,
+            last_transition_time: since.or_else(|| Some(now.clone())),
+            reason: reason.to_owned(),
+            message,
+        }
+    };
+    vec![
+        condition(words::TEMPLATES_HAVE_RESOLVED, resolved),
+        condition(words::RESOLVED_IMAGE, image),
+    ]
+}
+
+/// Whether two statuses say the same. Times follow from what else they say.
+pub(super) fn same(a: &CatalogSourceStatus, b: &CatalogSourceStatus) -> bool {
+    a == b
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::jiff::Timestamp;
+
+    use super::*;
+
+    fn time(second: i64) -> Time {
+        Time(Timestamp::from_second(second).unwrap())
+    }
+
+    fn ready(digest: &str) -> Finding {
+        Finding {
+            digest: Some(digest.into()),
+            address: "example.com/catalog:v1".into(),
+            polls: true,
+            ..Finding::default()
+        }
+    }
+
+    #[test]
+    fn a_catalog_that_was_read_is_ready() {
+        let status = status(
+            &CatalogSourceStatus::default(),
+            &ready("sha256:a"),
+            &time(5),
+        );
+        let connection = status.connection_state.unwrap();
+        assert_eq!(connection.last_observed_state, ConnectionState::Ready);
+        assert_eq!(connection.last_connect, Some(time(5)));
+        assert_eq!(status.registry_service.unwrap().protocol, "grpc");
+        assert_eq!(status.digest, "sha256:a");
+        assert_eq!(status.latest_image_registry_poll, Some(time(5)));
+    }
+
+    #[test]
+    fn nothing_changes_while_nothing_happens() {
+        let before = status(
+            &CatalogSourceStatus::default(),
+            &ready("sha256:a"),
+            &time(5),
+        );
+        let after = status(&before, &ready("sha256:a"), &time(900));
+        assert!(same(&before, &after));
+    }
+
+    #[test]
+    fn an_outage_is_said_and_what_was_read_goes_on_serving() {
+        let before = status(
+            &CatalogSourceStatus::default(),
+            &ready("sha256:a"),
+            &time(5),
+        );
+        let outage = Finding {
+            problem: Some("the registry does not answer".into()),
+            reason: CatalogSourceReason::RegistryServer,
+            ..ready("sha256:a")
+        };
+        let during = status(&before, &outage, &time(900));
+        assert_eq!(during.reason, CatalogSourceReason::RegistryServer);
+        assert!(
+            during.message.contains("goes on serving"),
+            "{}",
+            during.message
+        );
+        let connection = during.connection_state.as_ref().unwrap();
+        assert_eq!(
+            connection.last_observed_state,
+            ConnectionState::TransientFailure
+        );
+        assert_eq!(
+            connection.last_connect,
+            Some(time(5)),
+            "when it last worked"
+        );
+        assert_eq!(during.digest, "sha256:a");
+        let over = status(&during, &ready("sha256:a"), &time(1000));
+        assert_eq!(
+            over.connection_state.unwrap().last_connect,
+            Some(time(1000))
+        );
+        assert_eq!(
+            (over.message.as_str(), over.reason),
+            ("", CatalogSourceReason::default())
+        );
+    }
+
+    #[test]
+    fn a_message_goes_when_its_reason_does() {
+        let bad = Finding {
+            interval: Some("error parsing spec.updateStrategy".into()),
+            ..ready("sha256:a")
+        };
+        let before = status(&CatalogSourceStatus::default(), &bad, &time(5));
+        assert_eq!(before.reason, CatalogSourceReason::InvalidInterval);
+        let after = status(&before, &ready("sha256:a"), &time(6));
+        assert_eq!(
+            (after.message.as_str(), after.reason),
+            ("", CatalogSourceReason::default())
+        );
+    }
+
+    #[test]
+    fn the_template_is_told_in_two_conditions_that_go_with_it() {
+        let filled = Finding {
+            template: Some(Ok("example.com/catalog:v1.35".into())),
+            ..ready("sha256:a")
+        };
+        let before = status(&CatalogSourceStatus::default(), &filled, &time(5));
+        let types: Vec<&str> = before
+            .conditions
+            .iter()
+            .map(|it| it.type_.as_str())
+            .collect();
+        assert_eq!(types, ["TemplatesHaveResolved", "ResolvedImage"]);
+        assert_eq!(before.conditions[1].message, "example.com/catalog:v1.35");
+        assert!(same(&before, &status(&before, &filled, &time(9))));
+        assert!(
+            status(&before, &ready("sha256:a"), &time(9))
+                .conditions
+                .is_empty()
+        );
+    }
+}

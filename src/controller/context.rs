@@ -1,0 +1,138 @@
+//! What all controllers share.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use kube::core::PartialObjectMeta;
+use kube::runtime::events::Recorder;
+use kube::{Client, ResourceExt as _};
+
+use super::catalogs::Catalogs;
+use super::images::Images;
+use super::key::ObjectKey;
+use super::metrics::Metrics;
+use super::queue::Queue;
+use super::settings::Settings;
+use super::watch::Cache;
+use crate::api::catalog_source::CatalogSource;
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::install_plan::InstallPlan;
+use crate::api::operator_group::OperatorGroup;
+use crate::api::subscription::Subscription;
+use crate::resolver::CatalogKey;
+
+/// What all controllers share.
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    pub(crate) settings: Settings,
+    pub(crate) caches: Caches,
+    pub(crate) queues: Queues,
+    pub(crate) catalogs: Catalogs,
+    pub(crate) images: Images,
+    pub(crate) events: Recorder,
+    pub(crate) metrics: Metrics,
+    pub(crate) leads: AtomicBool,
+}
+
+/// What is in the cluster.
+pub(crate) struct Caches {
+    pub(crate) catalog_sources: Arc<Cache<CatalogSource>>,
+    pub(crate) subscriptions: Arc<Cache<Subscription>>,
+    pub(crate) install_plans: Arc<Cache<InstallPlan>>,
+    pub(crate) csvs: Arc<Cache<ClusterServiceVersion>>,
+    pub(crate) operator_groups: Arc<Cache<OperatorGroup>>,
+    /// The ConfigMaps that are catalogs: names and versions only.
+    pub(crate) config_maps: Arc<Cache<PartialObjectMeta<ConfigMap>>>,
+    /// Names and labels only.
+    pub(crate) namespaces: Arc<Cache<PartialObjectMeta<Namespace>>>,
+}
+
+impl Caches {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let watches = settings.watched_namespaces.len().max(1);
+        let catalog_watches = settings.catalog_namespaces().len().max(1);
+        Self {
+            catalog_sources: Cache::new(catalog_watches),
+            subscriptions: Cache::new(watches),
+            install_plans: Cache::new(watches),
+            csvs: Cache::new(watches),
+            operator_groups: Cache::new(watches),
+            config_maps: Cache::new(catalog_watches),
+            namespaces: Cache::new(1),
+        }
+    }
+
+    /// Waits until everything was listed once.
+    pub(crate) async fn are_ready(&self) {
+        self.catalog_sources.is_ready().await;
+        self.subscriptions.is_ready().await;
+        self.install_plans.is_ready().await;
+        self.csvs.is_ready().await;
+        self.operator_groups.is_ready().await;
+        self.config_maps.is_ready().await;
+        self.namespaces.is_ready().await;
+    }
+
+    /// The kinds that were not listed yet.
+    pub(crate) fn unlisted(&self) -> Vec<&'static str> {
+        let kinds = [
+            ("CatalogSources", self.catalog_sources.is_listed()),
+            ("Subscriptions", self.subscriptions.is_listed()),
+            ("InstallPlans", self.install_plans.is_listed()),
+            ("ClusterServiceVersions", self.csvs.is_listed()),
+            ("OperatorGroups", self.operator_groups.is_listed()),
+            ("ConfigMaps", self.config_maps.is_listed()),
+            ("Namespaces", self.namespaces.is_listed()),
+        ];
+        let missing = kinds.into_iter().filter(|(_, is_listed)| !is_listed);
+        missing.map(|(kind, _)| kind).collect()
+    }
+}
+
+/// What has to be looked at.
+pub(crate) struct Queues {
+    pub(crate) catalog_sources: Queue<ObjectKey>,
+    /// Namespaces whose Subscriptions are to be resolved.
+    pub(crate) namespaces: Queue<String>,
+    pub(crate) install_plans: Queue<ObjectKey>,
+    pub(crate) operator_groups: Queue<ObjectKey>,
+}
+
+impl Context {
+    /// Whether this replica is the one that writes.
+    pub(crate) fn leads(&self) -> bool {
+        self.leads.load(Ordering::Acquire)
+    }
+
+    /// The time, for the core, which has no clock.
+    #[allow(
+        clippy::unused_self,
+        reason = "a reconcile gets everything from here, and so will one whose clock is a test's"
+    )]
+    pub(crate) fn now(&self) -> Time {
+        Time(Timestamp::now())
+    }
+
+    /// The namespaces with Subscriptions that may use a catalog.
+    pub(crate) fn users_of(&self, catalog: &CatalogKey) -> BTreeSet<String> {
+        let subscriptions = self.caches.subscriptions.all();
+        let namespaces = subscriptions.iter().filter_map(|it| it.namespace());
+        let is_global = self.settings.is_global(&catalog.namespace);
+        namespaces
+            .filter(|namespace| is_global || *namespace == catalog.namespace)
+            .collect()
+    }
+
+    /// Has everybody look again who may use a catalog.
+    pub(crate) fn tell_users_of(&self, catalog: &CatalogKey) {
+        if self.leads() {
+            for namespace in self.users_of(catalog) {
+                self.queues.namespaces.add(namespace);
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Why a reconcile did not get to its end.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use super::queue::Next;
+
+/// A reconcile was stopped by something that may be over the next time.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The API server refused or did not answer.
+    #[error("{what}: {source}")]
+    Api {
+        /// What was tried.
+        what: String,
+        source: kube::Error,
+    },
+    /// Work on another thread was ended.
+    #[error("the work was interrupted: {0}")]
+    Interrupted(#[from] tokio::task::JoinError),
+}
+
+impl Error {
+    /// Says what was tried.
+    pub(crate) fn while_(what: impl Display) -> impl FnOnce(kube::Error) -> Self {
+        let what = what.to_string();
+        move |source| Self::Api { what, source }
+    }
+
+    /// Somebody else changed the object since it was read, or it is gone. The cache is about to
+    /// hear of it.
+    fn is_stale(&self) -> bool {
+        let Self::Api { source, .. } = self else {
+            return false;
+        };
+        matches!(source, kube::Error::Api(status) if status.code == 409 || status.code == 404)
+    }
+}
+
+/// How long the cache may take to hear of a change.
+const CATCH_UP: Duration = Duration::from_millis(100);
+
+/// What comes after a reconcile.
+pub(crate) fn next(kind: &str, key: &impl Display, outcome: Result<Next, Error>) -> Next {
+    match outcome {
+        Ok(next) => next,
+        Err(error) if error.is_stale() => {
+            tracing::debug!(kind, %key, %error, "the cache was behind");
+            Next::After(CATCH_UP)
+        }
+        Err(error) => {
+            tracing::warn!(kind, %key, %error, "the reconcile failed and is tried again");
+            Next::Retry
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Of several replicas, the one that writes.
+//!
+//! A Lease says which: its holder renews it every two seconds. Whoever wants it waits until it was
+//! not renewed for its whole duration, by a clock of their own, or until it was given back. A holder that could not
+//! renew for ten seconds ends: somebody else may already be writing.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use k8s_openapi::jiff::Timestamp;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// The timings of Kubernetes' own components.
+const DURATION: Duration = Duration::from_secs(15);
+const RENEW_DEADLINE: Duration = Duration::from_secs(10);
+const PERIOD: Duration = Duration::from_secs(2);
+
+/// A lease that is to be had.
+pub(crate) struct Candidate {
+    api: Api<Lease>,
+    namespace: String,
+    name: String,
+    identity: String,
+}
+
+/// A lease that is held.
+pub(crate) struct Held {
+    candidate: Candidate,
+    lease: Lease,
+}
+
+/// The lease got lost: somebody else has it, or it could not be renewed in time.
+#[derive(Debug, thiserror::Error)]
+#[error("the lease {lease} was lost: {why}")]
+pub(crate) struct Lost {
+    lease: String,
+    why: String,
+}
+
+/// The last change of the lease that was seen, and when.
+struct Observed {
+    version: Option<String>,
+    at: Instant,
+}
+
+impl Candidate {
+    pub(crate) fn new(client: Client, namespace: &str, name: &str, identity: String) -> Self {
+        Self {
+            api: Api::namespaced(client, namespace),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            identity,
+        }
+    }
+
+    /// Waits until the lease is ours. Nothing if it is to stop before.
+    pub(crate) async fn acquire(self, stop: &CancellationToken) -> Option<Held> {
+        let mut observed = Observed {
+            version: None,
+            at: Instant::now(),
+        };
+        loop {
+            match self.try_acquire(&mut observed).await {
+                Ok(Some(lease)) => {
+                    tracing::info!(identity = self.identity, "this replica leads");
+                    return Some(Held {
+                        candidate: self,
+                        lease,
+                    });
+                }
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, lease = self.name, "the lease cannot be had"),
+            }
+            tokio::select! {
+                () = stop.cancelled() => return None,
+                () = sleep(PERIOD) => {}
+            }
+        }
+    }
+
+    async fn try_acquire(&self, observed: &mut Observed) -> Result<Option<Lease>, kube::Error> {
+        let Some(mut lease) = self.api.get_opt(&self.name).await? else {
+            let lease = Lease {
+                metadata: ObjectMeta {
+                    name: Some(self.name.clone()),
+                    namespace: Some(self.namespace.clone()),
+                    ..ObjectMeta::default()
+                },
+                spec: Some(self.spec(0)),
+            };
+            return taken(self.api.create(&PostParams::default(), &lease).await);
+        };
+        let spec = lease.spec.clone().unwrap_or_default();
+        let holder = spec.holder_identity.unwrap_or_default();
+        if observed.version != lease.metadata.resource_version {
+            observed
+                .version
+                .clone_from(&lease.metadata.resource_version);
+            observed.at = Instant::now();
+        }
+        let seconds = spec
+            .lease_duration_seconds
+            .and_then(|it| u64::try_from(it).ok());
+        let duration = seconds.map_or(DURATION, Duration::from_secs);
+        let is_free =
+            holder.is_empty() || holder == self.identity || observed.at.elapsed() > duration;
+        if !is_free {
+            return Ok(None);
+        }
+        let changes = spec.lease_transitions.unwrap_or_default();
+        lease.spec = Some(self.spec(changes.saturating_add(1)));
+        taken(
+            self.api
+                .replace(&self.name, &PostParams::default(), &lease)
+                .await,
+        )
+    }
+
+    fn spec(&self, transitions: i32) -> LeaseSpec {
+        let now = MicroTime(Timestamp::now());
+        LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: i32::try_from(DURATION.as_secs()).ok(),
+            acquire_time: Some(now.clone()),
+            renew_time: Some(now),
+            lease_transitions: Some(transitions),
+            ..LeaseSpec::default()
+        }
+    }
+}
+
+/// Somebody else was faster: no failure.
+fn taken(result: Result<Lease, kube::Error>) -> Result<Option<Lease>, kube::Error> {
+    match result {
+        Ok(lease) => Ok(Some(lease)),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Held {
+    /// Renews the lease until it is to stop, and then gives it back. The error is that it was lost.
+    pub(crate) async fn keep(mut self, stop: &CancellationToken) -> Result<(), Lost> {
+        let mut renewed = Instant::now();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => {
+                    self.release().await;
+                    return Ok(());
+                }
+                () = sleep(PERIOD) => {}
+            }
+            let left = RENEW_DEADLINE.saturating_sub(renewed.elapsed());
+            match timeout(left, self.renew()).await {
+                Ok(Ok(())) => renewed = Instant::now(),
+                Ok(Err(Renewal::Taken(holder))) => {
+                    return Err(self.lost(format!("{holder} has it")));
+                }
+                Ok(Err(Renewal::Failed(error))) if renewed.elapsed() < RENEW_DEADLINE => {
+                    tracing::warn!(%error, "the lease could not be renewed");
+                }
+                Ok(Err(Renewal::Failed(error))) => return Err(self.lost(error.to_string())),
+                Err(_) => return Err(self.lost("the API server does not answer".to_owned())),
+            }
+        }
+    }
+
+    async fn renew(&mut self) -> Result<(), Renewal> {
+        let candidate = &self.candidate;
+        let mut lease = self.lease.clone();
+        if let Some(spec) = &mut lease.spec {
+            spec.renew_time = Some(MicroTime(Timestamp::now()));
+        }
+        let replaced = candidate
+            .api
+            .replace(&candidate.name, &PostParams::default(), &lease)
+            .await;
+        match replaced {
+            Ok(lease) => self.lease = lease,
+            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => {
+                // Somebody changed it: that may be anybody's label, or a new holder.
+                let Some(found) = candidate.api.get_opt(&candidate.name).await? else {
+                    return Err(Renewal::Taken("nobody (it was deleted)".to_owned()));
+                };
+                let spec = found.spec.as_ref();
+                let holder = spec.and_then(|spec| spec.holder_identity.clone());
+                let holder = holder.unwrap_or_default();
+                if holder != candidate.identity {
+                    return Err(Renewal::Taken(holder));
+                }
+                self.lease = found;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Lets others have it at once.
+    async fn release(mut self) {
+        let now = MicroTime(Timestamp::now());
+        if let Some(spec) = &mut self.lease.spec {
+            spec.holder_identity = Some(String::new());
+            spec.lease_duration_seconds = Some(1);
+            spec.renew_time = Some(now);
+        }
+        let Candidate { api, name, .. } = &self.candidate;
+        let parameters = PostParams::default();
+        let released = api.replace(name, &parameters, &self.lease);
+        match timeout(PERIOD, released).await {
+            Ok(Ok(_)) => tracing::info!("the lease was given back"),
+            // It expires by itself.
+            _ => tracing::warn!("the lease could not be given back"),
+        }
+    }
+
+    fn lost(&self, why: String) -> Lost {
+        Lost {
+            lease: format!("{}/{}", self.candidate.namespace, self.candidate.name),
+            why,
+        }
+    }
+}
+
+enum Renewal {
+    Taken(String),
+    Failed(kube::Error),
+}
+
+impl From<kube::Error> for Renewal {
+    fn from(error: kube::Error) -> Self {
+        Self::Failed(error)
+    }
+}

@@ -1,0 +1,202 @@
+//! The Subscriptions of a namespace: what they get, the plans for that, and what their statuses say.
+//!
+//! Everything of a namespace is looked at together, because its operators depend on each other, and
+//! written apart: what one Subscription lacks is said there and stops no other.
+
+mod planning;
+mod resolution;
+mod world;
+
+use std::collections::BTreeMap;
+
+use kube::api::{Api, PostParams};
+use kube::runtime::events::{Event, EventType};
+use kube::{Resource as _, ResourceExt as _};
+
+use self::planning::Progress;
+use self::resolution::Answer;
+use self::world::World;
+use super::context::Context;
+use super::error::Error;
+use super::queue::Next;
+use super::run::MANAGER;
+use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
+use crate::api::subscription::{Subscription, SubscriptionStatus};
+use crate::plan::subscription::{
+    Bundles, Deprecations, Groups, Outcome, Situation, Surroundings, same, status,
+};
+use crate::resolver::{CatalogKey, Component, Snapshot};
+
+/// Looks at one namespace.
+pub(super) async fn reconcile(context: &Context, namespace: &str) -> Result<Next, Error> {
+    let world = World::read(context, namespace).await?;
+    count(context);
+    if world.subscriptions.is_empty() {
+        return Ok(Next::Wait);
+    }
+    let mut surroundings = world.surroundings(context);
+    let answer = match surroundings.groups {
+        Groups::One { .. } => Some(resolution::answer(context, &world).await?),
+        // Whose operators would have which rights? Nobody can tell.
+        _ => None,
+    };
+    let mut progress: Vec<Progress> = Vec::new();
+    if let Some(answer) = &answer {
+        for component in &answer.resolution.components {
+            let made = match component {
+                Component::Solved(solution) => planning::plan(context, &world, solution).await?,
+                Component::Unsolvable(_) => Progress::default(),
+            };
+            if let Some(plan) = &made.plan {
+                surroundings.plans.insert(plan.name.clone(), plan.clone());
+            }
+            for gone in &made.superseded {
+                surroundings.plans.remove(gone);
+            }
+            progress.push(made);
+        }
+    }
+    write_statuses(context, &world, &surroundings, answer.as_ref(), &progress).await?;
+    let is_stuck = progress.iter().any(|progress| progress.is_worth_a_retry());
+    Ok(if is_stuck { Next::Retry } else { Next::Wait })
+}
+
+fn count(context: &Context) {
+    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let caches = &context.caches;
+    context
+        .metrics
+        .subscription_count
+        .set(count(caches.subscriptions.all().len()));
+    context
+        .metrics
+        .install_plan_count
+        .set(count(caches.install_plans.all().len()));
+}
+
+async fn write_statuses(
+    context: &Context,
+    world: &World,
+    surroundings: &Surroundings,
+    answer: Option<&Answer>,
+    progress: &[Progress],
+) -> Result<(), Error> {
+    let ready = Bundles::default();
+    let now = context.now();
+    let mut by_name: BTreeMap<&str, (&Component, &Progress)> = BTreeMap::new();
+    for (component, progress) in answer
+        .into_iter()
+        .flat_map(|answer| &answer.resolution.components)
+        .zip(progress)
+    {
+        for name in component.subscriptions() {
+            by_name.insert(name, (component, progress));
+        }
+    }
+    let mut failed = None;
+    for subscription in &world.subscriptions {
+        let name = subscription.name_any();
+        let unreadable = answer.and_then(|answer| answer.unreadable.get(&name));
+        let found = by_name.get(name.as_str());
+        let outcome = match (unreadable, found) {
+            (Some(problem), _) => Outcome::Unreadable(problem),
+            (None, Some((component, _))) => Outcome::Component(component),
+            (None, None) => Outcome::Pending,
+        };
+        let deprecations = deprecations(world, subscription);
+        let situation = Situation {
+            surroundings,
+            outcome,
+            bundles: found.map_or(&ready, |(_, progress)| &progress.bundles),
+            plan: found.and_then(|(_, progress)| progress.plan.as_ref()),
+            deprecations: deprecations.as_ref(),
+        };
+        let after = status(subscription, &situation, &now);
+        // One that cannot be written stops no other.
+        if let Err(error) = write(context, subscription, after).await {
+            failed = failed.or(Some(error));
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+/// What the catalog of a Subscription says against what it has.
+fn deprecations(world: &World, subscription: &Subscription) -> Option<Deprecations> {
+    let spec = &subscription.spec;
+    let key = CatalogKey::new(&spec.source_namespace, &spec.source);
+    let (_, known) = world.catalogs.iter().find(|(object, _)| {
+        object.name_any() == key.name && object.namespace().unwrap_or_default() == key.namespace
+    })?;
+    let content = known.as_ref()?.content.as_ref()?;
+    // A package that cannot be read says nothing.
+    let package = Snapshot::package(&*content.index, &spec.name).ok()??;
+    let csv = subscription
+        .status
+        .as_ref()
+        .map(|status| status.installed_csv.as_str());
+    Deprecations::of(spec, &package, csv?)
+}
+
+/// Writes a status that says something new, and tells of what became worse.
+async fn write(
+    context: &Context,
+    subscription: &Subscription,
+    after: SubscriptionStatus,
+) -> Result<(), Error> {
+    let before = subscription.status.clone().unwrap_or_default();
+    if subscription.status.is_some() && same(&before, &after) {
+        return Ok(());
+    }
+    let mut object = subscription.clone();
+    object.status = Some(after.clone());
+    let namespace = subscription.namespace().unwrap_or_default();
+    let name = subscription.name_any();
+    let api = Api::<Subscription>::namespaced(context.client.clone(), &namespace);
+    let parameters = PostParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PostParams::default()
+    };
+    api.replace_status(&name, &parameters, &object)
+        .await
+        .map_err(Error::while_(format!(
+            "writing the status of Subscription {name}"
+        )))?;
+    for type_ in [
+        SubscriptionConditionType::ResolutionFailed,
+        SubscriptionConditionType::BundleUnpackFailed,
+        SubscriptionConditionType::InstallPlanFailed,
+    ] {
+        tell(context, subscription, &before, &after, &type_).await;
+    }
+    Ok(())
+}
+
+async fn tell(
+    context: &Context,
+    subscription: &Subscription,
+    before: &SubscriptionStatus,
+    after: &SubscriptionStatus,
+    type_: &SubscriptionConditionType,
+) {
+    let is_true = |status: &SubscriptionStatus| {
+        let condition = status.condition(type_);
+        condition
+            .filter(|condition| condition.status == ConditionStatus::True)
+            .map(|condition| (condition.reason.clone(), condition.message.clone()))
+    };
+    let Some((_, message)) = is_true(after).filter(|now| is_true(before).as_ref() != Some(now))
+    else {
+        return;
+    };
+    let event = Event {
+        type_: EventType::Warning,
+        reason: type_.to_string(),
+        note: Some(message.chars().take(1000).collect()),
+        action: "Resolving".to_owned(),
+        secondary: None,
+    };
+    let reference = subscription.object_ref(&());
+    if let Err(error) = context.events.publish(&event, &reference).await {
+        tracing::debug!(%error, "the event could not be written");
+    }
+}

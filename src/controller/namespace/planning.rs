@@ -1,0 +1,320 @@
+//! The plan for what hangs together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kube::api::{Api, DeleteParams, PostParams, Preconditions};
+use kube::{Resource as _, ResourceExt as _};
+use serde_json::json;
+
+use super::world::World;
+use crate::api::conditions::InstallPlanPhase;
+use crate::api::install_plan::{Approval, InstallPlan};
+use crate::api::labels;
+use crate::api::subscription::Subscription;
+use crate::controller::bundles::{self, Problem};
+use crate::controller::context::Context;
+use crate::controller::error::Error;
+use crate::controller::run::MANAGER;
+use crate::oci::Digest;
+use crate::plan::subscription::{Bundles, Plan};
+use crate::plan::{Approvals, BundleInput, Input, build, decide, is_terminal};
+use crate::resolver::{Install, Solution};
+
+/// How far the plan for a solution is.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// How far its bundles are.
+    pub(super) bundles: Bundles,
+    /// The plan.
+    pub(super) plan: Option<Plan>,
+    /// Plans that waited for approval and are not wanted any more: they are gone.
+    pub(super) superseded: Vec<String>,
+}
+
+impl Progress {
+    /// Whether nothing tells when it is time to look again.
+    pub(super) fn is_worth_a_retry(&self) -> bool {
+        matches!(
+            self.bundles,
+            Bundles::Failed(_) | Bundles::PlanNotWritten(_)
+        )
+    }
+
+    fn stuck(bundles: Bundles) -> Self {
+        Self {
+            bundles,
+            ..Self::default()
+        }
+    }
+}
+
+/// Finds or makes the plan for a solution.
+pub(super) async fn plan(
+    context: &Context,
+    world: &World,
+    solution: &Solution,
+) -> Result<Progress, Error> {
+    let own = OwnPlans::of(world, solution);
+    if solution.install.is_empty() {
+        let superseded = own.delete_waiting(context, world, None).await?;
+        return Ok(Progress {
+            superseded,
+            ..Progress::default()
+        });
+    }
+    // Two plans at once for the same Subscriptions would be in each other's way.
+    if let Some(running) = own.installing() {
+        return Ok(Progress {
+            plan: Some(Plan::of(&running)),
+            ..Progress::default()
+        });
+    }
+    let subscriptions: Vec<&Subscription> = world.subscriptions.iter().collect();
+    let approvals = decide(solution, &subscriptions, &versions(world));
+    let wanted = fingerprint(solution, &approvals);
+    if let Some(found) = own.of_fingerprint(&wanted) {
+        let superseded = own.delete_waiting(context, world, Some(&found)).await?;
+        return Ok(Progress {
+            plan: Some(Plan::of(&found)),
+            superseded,
+            bundles: Bundles::Ready,
+        });
+    }
+    let bundles = match read_bundles(context, world, &solution.install).await {
+        Ok(bundles) => bundles,
+        Err(Problem::Failed(why)) => return Ok(Progress::stuck(Bundles::Failed(why))),
+        Err(Problem::Unusable(why)) => return Ok(Progress::stuck(Bundles::Unusable(why))),
+    };
+    let existing: Vec<&InstallPlan> = world.plans.values().map(|plan| &**plan).collect();
+    let built = build(Input {
+        namespace: &world.namespace,
+        solution,
+        bundles: &bundles,
+        subscriptions: &subscriptions,
+        existing: &existing,
+        approvals: &approvals,
+    });
+    let mut plan = match built {
+        Ok(plan) => plan,
+        Err(error) => return Ok(Progress::stuck(Bundles::Unusable(error.to_string()))),
+    };
+    plan.annotations_mut()
+        .insert(labels::PLAN_SOLUTION.to_owned(), wanted);
+    let superseded = own.delete_waiting(context, world, None).await?;
+    match write(context, &plan).await {
+        Ok(plan) => Ok(Progress {
+            plan: Some(Plan::of(&plan)),
+            superseded,
+            bundles: Bundles::Ready,
+        }),
+        Err(error) => {
+            let mut progress = Progress::stuck(Bundles::PlanNotWritten(error.to_string()));
+            progress.superseded = superseded;
+            Ok(progress)
+        }
+    }
+}
+
+/// The plans that are about the Subscriptions of a solution, the newest first.
+struct OwnPlans(Vec<Arc<InstallPlan>>);
+
+impl OwnPlans {
+    fn of(world: &World, solution: &Solution) -> Self {
+        let ours: Vec<&Subscription> = world
+            .subscriptions
+            .iter()
+            .filter(|it| solution.requests.contains(&it.name_any()))
+            .collect();
+        let uids: BTreeSet<String> = ours.iter().filter_map(|it| it.uid()).collect();
+        let named: BTreeSet<&str> = ours
+            .iter()
+            .filter_map(|it| {
+                it.status
+                    .as_ref()?
+                    .install_plan_ref
+                    .as_ref()?
+                    .name
+                    .as_deref()
+            })
+            .collect();
+        let is_ours = |plan: &InstallPlan| {
+            named.contains(plan.name_any().as_str())
+                || plan
+                    .owner_references()
+                    .iter()
+                    .any(|owner| uids.contains(&owner.uid))
+        };
+        let mut plans: Vec<Arc<InstallPlan>> = world
+            .plans
+            .values()
+            .filter(|plan| is_ours(plan))
+            .cloned()
+            .collect();
+        plans.sort_by_key(|plan| std::cmp::Reverse((plan.spec.generation, plan.name_any())));
+        Self(plans)
+    }
+
+    fn installing(&self) -> Option<Arc<InstallPlan>> {
+        let is_installing = |plan: &InstallPlan| {
+            let phase = plan.status.as_ref().map(|status| &status.phase);
+            let is_approved = plan.spec.approved && !is_terminal(plan);
+            phase == Some(&InstallPlanPhase::Installing)
+                || (is_approved && phase == Some(&InstallPlanPhase::RequiresApproval))
+        };
+        self.0.iter().find(|plan| is_installing(plan)).cloned()
+    }
+
+    /// The plan that was made for the very same. One that failed is that too: to do again what
+    /// cannot work helps nobody; whoever mended the cause deletes it. One that is done and left
+    /// nothing behind is not.
+    fn of_fingerprint(&self, wanted: &str) -> Option<Arc<InstallPlan>> {
+        let newest = self.0.iter().find(|plan| {
+            let annotation = plan.annotations().get(labels::PLAN_SOLUTION);
+            annotation.is_some_and(|it| it == wanted)
+        })?;
+        let phase = newest.status.as_ref().map(|status| &status.phase)?;
+        (*phase != InstallPlanPhase::Complete).then(|| newest.clone())
+    }
+
+    /// Deletes plans that wait for approval and are not what is wanted.
+    async fn delete_waiting(
+        &self,
+        context: &Context,
+        world: &World,
+        wanted: Option<&InstallPlan>,
+    ) -> Result<Vec<String>, Error> {
+        let wanted = wanted.map(kube::ResourceExt::name_any);
+        let waits = |plan: &InstallPlan| {
+            let phase = plan.status.as_ref().map(|status| &status.phase);
+            phase == Some(&InstallPlanPhase::RequiresApproval)
+                && plan.spec.approval == Approval::Manual
+                && !plan.spec.approved
+                && Some(plan.name_any()) != wanted
+        };
+        let api = Api::<InstallPlan>::namespaced(context.client.clone(), &world.namespace);
+        let mut gone = Vec::new();
+        for plan in self.0.iter().filter(|plan| waits(plan)) {
+            let name = plan.name_any();
+            // Whoever approves it in this very moment wins.
+            let parameters = DeleteParams {
+                preconditions: Some(Preconditions {
+                    uid: plan.uid(),
+                    resource_version: plan.resource_version(),
+                }),
+                ..DeleteParams::default()
+            };
+            match api.delete(&name, &parameters).await {
+                Ok(_) => {
+                    tracing::info!(plan = name, "a newer plan takes its place");
+                    gone.push(name);
+                }
+                Err(kube::Error::Api(status)) if status.code == 404 => gone.push(name),
+                Err(error) => {
+                    return Err(Error::while_(format!("deleting InstallPlan {name}"))(error));
+                }
+            }
+        }
+        Ok(gone)
+    }
+}
+
+fn versions(world: &World) -> BTreeMap<String, String> {
+    let csvs = world.csvs.iter();
+    csvs.map(|csv| (csv.name_any(), csv.spec.version.clone()))
+        .collect()
+}
+
+/// What tells two solutions apart, without having read any bundle.
+fn fingerprint(solution: &Solution, approvals: &Approvals) -> String {
+    let approval = approvals.plan.to_string();
+    let generated: Vec<_> = approvals
+        .generated
+        .iter()
+        .map(|(name, it)| {
+            (
+                name,
+                it.install_plan_approval.to_string(),
+                it.policy.to_string(),
+            )
+        })
+        .collect();
+    let install: Vec<_> = solution
+        .install
+        .iter()
+        .map(|it| {
+            json!([
+                it.bundle,
+                it.package,
+                it.catalog,
+                it.catalog_namespace,
+                it.channel,
+                it.image,
+                it.replaces
+            ])
+        })
+        .collect();
+    let all = json!([
+        install,
+        solution.subscriptions,
+        solution.requests,
+        approval,
+        generated
+    ]);
+    Digest::of(all.to_string().as_bytes()).hex()[..32].to_owned()
+}
+
+async fn read_bundles(
+    context: &Context,
+    world: &World,
+    installs: &[Install],
+) -> Result<BTreeMap<String, BundleInput>, Problem> {
+    let mut bundles = BTreeMap::new();
+    for install in installs {
+        let catalog = world.catalogs.iter().find(|(object, _)| {
+            object.name_any() == install.catalog
+                && object.namespace().unwrap_or_default() == install.catalog_namespace
+        });
+        let index = catalog
+            .and_then(|(_, known)| known.as_ref()?.content.as_ref())
+            .map(|content| content.index.clone());
+        let (Some((object, _)), Some(index)) = (catalog, index) else {
+            let gone = format!(
+                "catalog {}/{} is gone",
+                install.catalog_namespace, install.catalog
+            );
+            return Err(Problem::Failed(gone));
+        };
+        let read = bundles::read(context, install, index, &object.spec.secrets).await?;
+        bundles.insert(install.bundle.clone(), read);
+    }
+    Ok(bundles)
+}
+
+/// Writes a plan: first the object, then its status. If something comes between the two, the next
+/// look finds a plan of the same name without a status.
+async fn write(context: &Context, plan: &InstallPlan) -> Result<InstallPlan, kube::Error> {
+    let namespace = plan.namespace().unwrap_or_default();
+    let name = plan.name_any();
+    let api = Api::<InstallPlan>::namespaced(context.client.clone(), &namespace);
+    let parameters = PostParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PostParams::default()
+    };
+    let created = match api.create(&parameters, plan).await {
+        Ok(created) => created,
+        Err(kube::Error::Api(status)) if status.code == 409 => api.get(&name).await?,
+        Err(error) => return Err(error),
+    };
+    let has_status = created
+        .status
+        .as_ref()
+        .is_some_and(|status| !status.plan.is_empty());
+    if has_status {
+        return Ok(created);
+    }
+    let mut complete = created;
+    complete.meta_mut().managed_fields = None;
+    complete.status.clone_from(&plan.status);
+    api.replace_status(&name, &parameters, &complete).await
+}

@@ -1,0 +1,133 @@
+//! What is in a namespace, and what it may use, at one moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::{Api, ResourceExt as _};
+
+use crate::api::catalog_source::CatalogSource;
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::install_plan::InstallPlan;
+use crate::api::labels;
+use crate::api::operator_group::OperatorGroup;
+use crate::api::subscription::Subscription;
+use crate::controller::catalogs::Known;
+use crate::controller::context::Context;
+use crate::controller::error::Error;
+use crate::plan::subscription::{Catalog, Csv, Groups, Health, Plan, Surroundings};
+use crate::resolver::CatalogKey;
+
+/// What is in a namespace, and what it may use.
+pub(super) struct World {
+    pub(super) namespace: String,
+    /// Without those that are being deleted.
+    pub(super) subscriptions: Vec<Subscription>,
+    pub(super) csvs: Vec<ClusterServiceVersion>,
+    pub(super) plans: BTreeMap<String, Arc<InstallPlan>>,
+    pub(super) groups: Vec<Arc<OperatorGroup>>,
+    /// All catalogs of the cluster with what is known of them: an explanation may name one that
+    /// this namespace may not use.
+    pub(super) catalogs: Vec<(CatalogSource, Option<Known>)>,
+}
+
+impl World {
+    pub(super) async fn read(context: &Context, namespace: &str) -> Result<Self, Error> {
+        let caches = &context.caches;
+        let subscriptions = caches.subscriptions.in_namespace(namespace);
+        let subscriptions = subscriptions.iter().map(|it| Subscription::clone(it));
+        let csvs = caches.csvs.in_namespace(namespace);
+        let plans = caches.install_plans.in_namespace(namespace).into_iter();
+        let catalogs = caches.catalog_sources.all().into_iter().map(|object| {
+            let key = CatalogKey::new(object.namespace().unwrap_or_default(), object.name_any());
+            let known = context.catalogs.get(&key);
+            (CatalogSource::clone(&object), known)
+        });
+        let mut world = Self {
+            namespace: namespace.to_owned(),
+            subscriptions: subscriptions
+                .filter(|it| it.metadata.deletion_timestamp.is_none())
+                .collect(),
+            csvs: csvs
+                .iter()
+                .map(|it| ClusterServiceVersion::clone(it))
+                .collect(),
+            plans: plans.map(|plan| (plan.name_any(), plan)).collect(),
+            groups: caches.operator_groups.in_namespace(namespace),
+            catalogs: catalogs.collect(),
+        };
+        world.read_missing_plans(context).await?;
+        Ok(world)
+    }
+
+    /// A plan that was made a moment ago may not be in the cache yet. Taken for deleted, it would
+    /// be made anew.
+    async fn read_missing_plans(&mut self, context: &Context) -> Result<(), Error> {
+        let api = Api::<InstallPlan>::namespaced(context.client.clone(), &self.namespace);
+        let named = self.subscriptions.iter().filter_map(|it| {
+            let reference = it.status.as_ref()?.install_plan_ref.as_ref()?;
+            reference.name.clone()
+        });
+        let missing: Vec<String> = named
+            .filter(|name| !self.plans.contains_key(name))
+            .collect();
+        for name in missing {
+            let found = api.get_opt(&name).await;
+            let found = found.map_err(Error::while_(format!("reading InstallPlan {name}")))?;
+            if let Some(plan) = found {
+                self.plans.insert(name, Arc::new(plan));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the `OperatorGroup` keeps the global catalogs out.
+    pub(super) fn excludes_global(&self) -> bool {
+        self.groups.iter().any(|group| {
+            let value = group.annotations().get(labels::EXCLUDE_GLOBAL_NAMESPACE);
+            value.is_some_and(|value| value == "true")
+        })
+    }
+
+    /// What the statuses of all Subscriptions depend on.
+    pub(super) fn surroundings(&self, context: &Context) -> Surroundings {
+        let excludes_global = self.excludes_global();
+        let visible = self.catalogs.iter().filter(|(object, _)| {
+            let namespace = object.namespace().unwrap_or_default();
+            namespace == self.namespace
+                || (!excludes_global && context.settings.is_global(&namespace))
+        });
+        Surroundings {
+            groups: Groups::of(self.groups.iter().map(|group| &**group)),
+            catalogs: visible
+                .map(|(object, known)| Catalog::of(object, health(known.as_ref())))
+                .collect(),
+            csvs: self
+                .csvs
+                .iter()
+                .filter(|csv| !csv.is_copied())
+                .map(|csv| (csv.name_any(), Csv::of(csv)))
+                .collect(),
+            plans: self
+                .plans
+                .iter()
+                .map(|(name, plan)| (name.clone(), Plan::of(plan)))
+                .collect(),
+        }
+    }
+}
+
+fn health(known: Option<&Known>) -> Health {
+    match known {
+        None => Health::Unhealthy("it was not read yet".to_owned()),
+        Some(Known { problem: None, .. }) => Health::Healthy,
+        Some(Known {
+            problem: Some(problem),
+            content: Some(_),
+            ..
+        }) => Health::Stale(problem.clone()),
+        Some(Known {
+            problem: Some(problem),
+            ..
+        }) => Health::Unhealthy(problem.clone()),
+    }
+}

@@ -1,0 +1,418 @@
+//! Everything put together, from the first list to the last write.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use k8s_openapi::NamespaceResourceScope;
+use kube::core::DeserializeGuard;
+use kube::runtime::events::{Recorder, Reporter};
+use kube::runtime::watcher;
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::catalogs::Catalogs;
+use super::context::{Caches, Context, Queues};
+use super::error::next;
+use super::images::Images;
+use super::key::ObjectKey;
+use super::leader::Candidate;
+use super::metrics::Metrics;
+use super::queue::{Work, queue};
+use super::settings::Settings;
+use super::watch::{Cache, Watch};
+use super::{catalog_source, leader, namespace};
+use crate::api::labels;
+use crate::catalog::source;
+
+/// Who writes, in the words of managedFields and Events.
+pub(crate) const MANAGER: &str = "chandler";
+
+/// How many objects of a kind are worked on at once.
+const WORKERS: usize = 4;
+
+/// Why the process cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The cache cannot be used.
+    #[error("the cache cannot be used: {0}")]
+    Cache(#[from] source::Error),
+    /// Somebody else may be writing.
+    #[error("{0}; another replica goes on")]
+    Lost(String),
+}
+
+impl From<leader::Lost> for Error {
+    fn from(lost: leader::Lost) -> Self {
+        Self::Lost(lost.to_string())
+    }
+}
+
+/// Everything that looks after a cluster.
+pub struct Controllers {
+    context: Arc<Context>,
+    work: AllWork,
+}
+
+/// What there is to do, by kind.
+struct AllWork {
+    catalog_sources: Work<ObjectKey>,
+    namespaces: Work<String>,
+    install_plans: Work<ObjectKey>,
+    operator_groups: Work<ObjectKey>,
+}
+
+/// How the controllers are.
+#[derive(Clone)]
+pub struct Health(Arc<Context>);
+
+impl Health {
+    /// What is missing before questions can be answered, if something is.
+    pub fn not_ready(&self) -> Option<String> {
+        let kinds = self.0.caches.unlisted();
+        (!kinds.is_empty()).then(|| format!("not listed yet: {}", kinds.join(", ")))
+    }
+
+    /// The metrics as text.
+    pub fn metrics(&self) -> String {
+        self.0.metrics.encode()
+    }
+}
+
+impl Controllers {
+    /// Prepares everything; nothing is read or written yet.
+    pub fn new(client: Client, settings: Settings) -> Result<Self, Error> {
+        let (catalog_sources, catalog_source_work) = queue();
+        let (namespaces, namespace_work) = queue();
+        let (install_plans, install_plan_work) = queue();
+        let (operator_groups, operator_group_work) = queue();
+        let reporter = Reporter {
+            controller: MANAGER.to_owned(),
+            instance: Some(settings.identity.clone()),
+        };
+        let context = Context {
+            images: Images::new(
+                client.clone(),
+                settings.registries.clone(),
+                settings.cache.clone(),
+            )?,
+            caches: Caches::new(&settings),
+            queues: Queues {
+                catalog_sources,
+                namespaces,
+                install_plans,
+                operator_groups,
+            },
+            catalogs: Catalogs::default(),
+            events: Recorder::new(client.clone(), reporter),
+            metrics: Metrics::new(),
+            leads: AtomicBool::new(false),
+            settings,
+            client,
+        };
+        Ok(Self {
+            context: Arc::new(context),
+            work: AllWork {
+                catalog_sources: catalog_source_work,
+                namespaces: namespace_work,
+                install_plans: install_plan_work,
+                operator_groups: operator_group_work,
+            },
+        })
+    }
+
+    /// How they are, for others to ask while they run.
+    pub fn health(&self) -> Health {
+        Health(self.context.clone())
+    }
+
+    /// Runs until it is told to stop.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
+        let Self { context, work } = self;
+        let mut tasks = JoinSet::new();
+        watch_all(&context, &stop, &mut tasks);
+        tokio::select! {
+            () = context.caches.are_ready() => {}
+            () = stop.cancelled() => {}
+        }
+        tasks.spawn({
+            let (context, stop) = (context.clone(), stop.clone());
+            work.catalog_sources
+                .run(WORKERS, stop, move |key: ObjectKey| {
+                    let context = context.clone();
+                    async move {
+                        let outcome = catalog_source::reconcile(&context, &key).await;
+                        next("CatalogSource", &key, outcome)
+                    }
+                })
+        });
+        let writers = Writers {
+            namespaces: work.namespaces,
+            install_plans: work.install_plans,
+            operator_groups: work.operator_groups,
+        };
+        let outcome = lead(&context, &stop, writers).await;
+        stop.cancel();
+        while tasks.join_next().await.is_some() {}
+        outcome
+    }
+}
+
+/// What only the replica that leads does.
+struct Writers {
+    namespaces: Work<String>,
+    install_plans: Work<ObjectKey>,
+    operator_groups: Work<ObjectKey>,
+}
+
+impl Writers {
+    fn spawn(self, context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinSet<()>) {
+        let of = context.clone();
+        tasks.spawn(
+            self.namespaces
+                .run(WORKERS, stop.clone(), move |key: String| {
+                    let context = of.clone();
+                    async move {
+                        let outcome = namespace::reconcile(&context, &key).await;
+                        next("Namespace", &key, outcome)
+                    }
+                }),
+        );
+        let _ = (self.install_plans, self.operator_groups);
+    }
+}
+
+/// Waits for the Lease, and writes as long as it has it.
+async fn lead(
+    context: &Arc<Context>,
+    stop: &CancellationToken,
+    writers: Writers,
+) -> Result<(), Error> {
+    let settings = &context.settings;
+    let candidate = Candidate::new(
+        context.client.clone(),
+        &settings.namespace,
+        &settings.lease,
+        settings.identity.clone(),
+    );
+    let Some(held) = candidate.acquire(stop).await else {
+        return Ok(());
+    };
+    context.leads.store(true, Ordering::Release);
+    context.metrics.leads.set(1);
+    look_at_everything(context);
+    let mut tasks = JoinSet::new();
+    writers.spawn(context, stop, &mut tasks);
+    // What was begun is finished before the lease is given back; a lost one waits for nobody.
+    let writing = CancellationToken::new();
+    let kept = tokio::select! {
+        kept = held.keep(&writing) => kept,
+        () = async {
+            stop.cancelled().await;
+            while tasks.join_next().await.is_some() {}
+            writing.cancel();
+            std::future::pending().await
+        } => Ok(()),
+    };
+    context.leads.store(false, Ordering::Release);
+    kept?;
+    Ok(())
+}
+
+/// What happened before this replica led was somebody else's to write.
+fn look_at_everything(context: &Context) {
+    let Context { caches, queues, .. } = context;
+    for object in caches.catalog_sources.all() {
+        queues.catalog_sources.add(ObjectKey::of(&*object));
+    }
+    for object in caches.operator_groups.all() {
+        queues.operator_groups.add(ObjectKey::of(&*object));
+    }
+    for object in caches.subscriptions.all() {
+        queues
+            .namespaces
+            .add(object.namespace().unwrap_or_default());
+    }
+    for object in caches.install_plans.all() {
+        queues.install_plans.add(ObjectKey::of(&*object));
+    }
+}
+
+fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinSet<()>) {
+    let watched = &context.settings.watched_namespaces;
+    let catalogs = &context.settings.catalog_namespaces();
+    let mut watching = Watching {
+        context,
+        stop,
+        tasks,
+    };
+    let caches = &context.caches;
+    watching.kind(
+        &caches.catalog_sources,
+        catalogs,
+        "",
+        |_| {},
+        |context, it| {
+            context.queues.catalog_sources.add(ObjectKey::of(it));
+        },
+    );
+    watching.kind(
+        &caches.config_maps,
+        catalogs,
+        NOT_MANAGED,
+        |_| {},
+        |context, it| {
+            let key = ObjectKey::of(it);
+            let catalogs = context.caches.catalog_sources.in_namespace(&key.namespace);
+            for catalog in catalogs
+                .iter()
+                .filter(|catalog| catalog.spec.config_map == key.name)
+            {
+                context
+                    .queues
+                    .catalog_sources
+                    .add(ObjectKey::of(&**catalog));
+            }
+        },
+    );
+    watching.kind(
+        &caches.subscriptions,
+        watched,
+        "",
+        |_| {},
+        |context, it| {
+            look_at_namespace(context, it);
+        },
+    );
+    watching.kind(&caches.csvs, watched, "", trim_csv, |context, it| {
+        look_at_namespace(context, it);
+        let groups = context
+            .caches
+            .operator_groups
+            .in_namespace(&it.namespace().unwrap_or_default());
+        look_at_groups(context, &groups);
+    });
+    watching.kind(
+        &caches.operator_groups,
+        watched,
+        "",
+        |_| {},
+        |context, it| {
+            look_at_namespace(context, it);
+            if context.leads() {
+                context.queues.operator_groups.add(ObjectKey::of(it));
+            }
+        },
+    );
+    watching.kind(
+        &caches.install_plans,
+        watched,
+        "",
+        |_| {},
+        |context, it| {
+            look_at_namespace(context, it);
+            if context.leads() {
+                context.queues.install_plans.add(ObjectKey::of(it));
+            }
+        },
+    );
+    let namespaces = Watch {
+        api: Api::all(context.client.clone()),
+        namespace: None,
+        config: watcher::Config::default(),
+        trim: |_| {},
+    };
+    let of = context.clone();
+    tasks.spawn(
+        namespaces.follow(caches.namespaces.clone(), stop.clone(), move |_| {
+            look_at_groups(&of, &of.caches.operator_groups.all());
+        }),
+    );
+}
+
+/// ConfigMaps that are catalogs carry this, as in OLM: others are not watched.
+const NOT_MANAGED: &str = "olm.managed=false";
+
+fn look_at_namespace(context: &Context, object: &impl kube::ResourceExt) {
+    if context.leads() {
+        context
+            .queues
+            .namespaces
+            .add(object.namespace().unwrap_or_default());
+    }
+}
+
+fn look_at_groups(context: &Context, groups: &[Arc<crate::api::operator_group::OperatorGroup>]) {
+    if context.leads() {
+        for group in groups {
+            context.queues.operator_groups.add(ObjectKey::of(&**group));
+        }
+    }
+}
+
+/// Pictures, texts for people and examples: nobody reads them here, and they are most of it.
+fn trim_csv(csv: &mut crate::api::cluster_service_version::ClusterServiceVersion) {
+    csv.annotations_mut().retain(|key, _| {
+        key.starts_with("olm.")
+            || key.starts_with("operatorframework.io/")
+            || key == labels::PROPERTIES
+    });
+    csv.spec.description.clear();
+    csv.spec.icon.clear();
+}
+
+struct Watching<'a> {
+    context: &'a Arc<Context>,
+    stop: &'a CancellationToken,
+    tasks: &'a mut JoinSet<()>,
+}
+
+impl Watching<'_> {
+    /// Watches a kind in some namespaces, or in all if there are none.
+    fn kind<K>(
+        &mut self,
+        cache: &Arc<Cache<K>>,
+        namespaces: &[String],
+        labels: &str,
+        trim: fn(&mut K),
+        tell: fn(&Context, &K),
+    ) where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + DeserializeOwned
+            + Debug
+            + Send
+            + Sync
+            + 'static,
+    {
+        let mut config = watcher::Config::default();
+        if !labels.is_empty() {
+            config = config.labels(labels);
+        }
+        let one: Vec<Option<String>> = if namespaces.is_empty() {
+            vec![None]
+        } else {
+            namespaces.iter().cloned().map(Some).collect()
+        };
+        for namespace in one {
+            let client = self.context.client.clone();
+            let api: Api<DeserializeGuard<K>> = match &namespace {
+                Some(namespace) => Api::namespaced(client, namespace),
+                None => Api::all(client),
+            };
+            let watch = Watch {
+                api,
+                namespace,
+                config: config.clone(),
+                trim,
+            };
+            let context = self.context.clone();
+            let follow = watch.follow(cache.clone(), self.stop.clone(), move |object| {
+                tell(&context, object);
+            });
+            self.tasks.spawn(follow);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What is decided when the process starts.
+
+use std::path::PathBuf;
+
+use crate::oci::client;
+use crate::version::Version;
+
+/// What is decided when the process starts.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Chandler's own namespace: its Lease is there.
+    pub namespace: String,
+    /// The name of the Lease.
+    pub lease: String,
+    /// Who this replica is: no two may have the same.
+    pub identity: String,
+    /// Namespaces whose catalogs every namespace may use.
+    pub global_namespaces: Vec<String>,
+    /// The namespaces that are cared for; all if there are none.
+    pub watched_namespaces: Vec<String>,
+    /// Where images and indexes are kept. May be deleted at any time.
+    pub cache: PathBuf,
+    /// How registries are spoken to.
+    pub registries: client::Settings,
+    /// The version of the cluster.
+    pub kube_version: Option<Version>,
+}
+
+impl Settings {
+    /// Whether every namespace may use the catalogs of this one.
+    pub(crate) fn is_global(&self, namespace: &str) -> bool {
+        self.global_namespaces.iter().any(|it| it == namespace)
+    }
+
+    /// The namespaces whose catalogs are read; all if there are none.
+    pub(crate) fn catalog_namespaces(&self) -> Vec<String> {
+        if self.watched_namespaces.is_empty() {
+            return Vec::new();
+        }
+        let mut namespaces = self.watched_namespaces.clone();
+        namespaces.extend(self.global_namespaces.iter().cloned());
+        namespaces.sort();
+        namespaces.dedup();
+        namespaces
+    }
+}

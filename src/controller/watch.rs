@@ -1,0 +1,179 @@
+//! What is in the cluster, kept up to date.
+//!
+//! One watch for each kind (or for each kind and namespace, if only some namespaces are watched), shared
+//! by all controllers. Objects are trimmed before they are kept, and one that cannot be read stops
+//! nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use futures::StreamExt as _;
+use kube::core::DeserializeGuard;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::key::ObjectKey;
+
+/// Objects per request of a list: the memory that a list takes is theirs.
+const PAGE: u32 = 250;
+
+/// The objects of one kind.
+#[derive(Debug)]
+pub(crate) struct Cache<K> {
+    objects: RwLock<BTreeMap<ObjectKey, Arc<K>>>,
+    /// How many watches have not listed everything yet.
+    missing: watch::Sender<usize>,
+}
+
+impl<K> Cache<K> {
+    /// A cache that so many watches will fill.
+    pub(crate) fn new(watches: usize) -> Arc<Self> {
+        Arc::new(Self {
+            objects: RwLock::default(),
+            missing: watch::Sender::new(watches),
+        })
+    }
+
+    /// Waits until everything was listed once.
+    pub(crate) async fn is_ready(&self) {
+        // The sender is part of the cache, so that waiting for it cannot fail.
+        let _ = self
+            .missing
+            .subscribe()
+            .wait_for(|missing| *missing == 0)
+            .await;
+    }
+
+    /// Whether everything was listed once.
+    pub(crate) fn is_listed(&self) -> bool {
+        *self.missing.borrow() == 0
+    }
+
+    /// An object.
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        self.read(|objects| objects.get(key).cloned())
+    }
+
+    /// The objects of a namespace, by name.
+    pub(crate) fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
+        let from = ObjectKey::new(namespace, "");
+        self.read(|objects| {
+            let of_namespace = objects
+                .range(from..)
+                .take_while(|(key, _)| key.namespace == namespace);
+            of_namespace.map(|(_, object)| object.clone()).collect()
+        })
+    }
+
+    /// All objects, by namespace and name.
+    pub(crate) fn all(&self) -> Vec<Arc<K>> {
+        self.read(|objects| objects.values().cloned().collect())
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&BTreeMap<ObjectKey, Arc<K>>) -> T) -> T {
+        // A thread that panicked with the lock held left a whole map: changes are single calls.
+        look(&self.objects.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<T>(&self, change: impl FnOnce(&mut BTreeMap<ObjectKey, Arc<K>>) -> T) -> T {
+        change(&mut self.objects.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What a watch is about.
+pub(crate) struct Watch<K> {
+    /// The kind, and the namespace if only one is watched.
+    pub(crate) api: Api<DeserializeGuard<K>>,
+    /// The namespace, if only one is watched.
+    pub(crate) namespace: Option<String>,
+    /// Which objects.
+    pub(crate) config: watcher::Config,
+    /// Takes out of an object what nobody needs.
+    pub(crate) trim: fn(&mut K),
+}
+
+impl<K> Watch<K>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    /// Keeps the cache up to date, and tells whenever an object came, changed or went.
+    pub(crate) async fn follow(
+        self,
+        cache: Arc<Cache<K>>,
+        stop: CancellationToken,
+        tell: impl Fn(&K) + Send,
+    ) {
+        let config = self.config.clone().page_size(PAGE);
+        let events = watcher(self.api.clone(), config).default_backoff();
+        let mut events = std::pin::pin!(events.take_until(stop.cancelled()));
+        let mut seen = BTreeSet::new();
+        let mut is_first = true;
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(Event::Init) => seen.clear(),
+                Ok(Event::InitApply(object)) => {
+                    seen.insert(ObjectKey::of(&object));
+                    self.put(&cache, object, &tell);
+                }
+                Ok(Event::InitDone) => {
+                    self.forget_others(&cache, &seen, &tell);
+                    seen.clear();
+                    if std::mem::take(&mut is_first) {
+                        cache.missing.send_modify(|missing| *missing -= 1);
+                    }
+                }
+                Ok(Event::Apply(object)) => self.put(&cache, object, &tell),
+                Ok(Event::Delete(object)) => {
+                    let key = ObjectKey::of(&object);
+                    if let Some(gone) = cache.write(|objects| objects.remove(&key)) {
+                        tell(&gone);
+                    }
+                }
+                Err(error) => {
+                    let kind = K::kind(&());
+                    tracing::warn!(%kind, %error, "the watch failed and is begun anew");
+                }
+            }
+        }
+    }
+
+    fn put(&self, cache: &Cache<K>, object: DeserializeGuard<K>, tell: &impl Fn(&K)) {
+        let key = ObjectKey::of(&object);
+        let mut object = match object.0 {
+            Ok(object) => object,
+            Err(error) => {
+                let kind = K::kind(&());
+                tracing::warn!(%kind, %key, %error, "the object cannot be read and is left alone");
+                cache.write(|objects| objects.remove(&key));
+                return;
+            }
+        };
+        object.meta_mut().managed_fields = None;
+        (self.trim)(&mut object);
+        let object = Arc::new(object);
+        let before = cache.write(|objects| objects.insert(key, object.clone()));
+        let is_news =
+            before.is_none_or(|before| before.resource_version() != object.resource_version());
+        if is_news {
+            tell(&object);
+        }
+    }
+
+    /// After a list: what it did not have is gone.
+    fn forget_others(&self, cache: &Cache<K>, seen: &BTreeSet<ObjectKey>, tell: &impl Fn(&K)) {
+        let is_ours = |key: &ObjectKey| {
+            let namespace = self.namespace.as_ref();
+            namespace.is_none_or(|namespace| key.namespace == *namespace)
+        };
+        let gone: Vec<Arc<K>> = cache.write(|objects| {
+            let gone = objects.extract_if(.., |key, _| is_ours(key) && !seen.contains(key));
+            gone.map(|(_, object)| object).collect()
+        });
+        gone.iter().for_each(|object| tell(object));
+    }
+}
