@@ -188,7 +188,11 @@ pub fn without_roles(
     };
     let mut missing = Vec::new();
     for owned in &csv.spec.custom_resource_definitions.owned {
-        if lacks(&owned.name, &owned.version, &["admin", "edit", VIEW, "crdview"]) {
+        if lacks(
+            &owned.name,
+            &owned.version,
+            &["admin", "edit", VIEW, "crdview"],
+        ) {
             missing.push((DefinitionKind::Crd, owned.name.clone()));
         }
     }

@@ -7,5 +7,7 @@ mod support;
 
 mod crds;
 mod csv;
+mod operator_groups;
+mod operators;
 mod plan;
 mod pods;

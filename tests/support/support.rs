@@ -11,6 +11,7 @@
 
 pub mod case;
 pub mod cluster;
+pub mod controllers;
 pub mod csv;
 pub mod data;
 mod dump;
