@@ -148,8 +148,8 @@ async fn follow<K>(
     namespace: Option<String>,
     stop: CancellationToken,
 ) where
-    K: Resource<DynamicType = ApiResource> + Parts + Clone + DeserializeOwned + Debug + Send,
-    K: 'static,
+    K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
+    K: Parts + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let store = &context.components;
     let client = context.client.clone();

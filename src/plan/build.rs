@@ -128,7 +128,9 @@ pub fn build(input: Input<'_>) -> Result<InstallPlan, BuildError> {
     let content = content_hash(&steps);
     let generation = next_generation(input.existing);
     let name = plan_name(input.namespace, generation, &content);
-    steps.iter_mut().for_each(|step| sign(step, &name));
+    for step in &mut steps {
+        sign(step, &name);
+    }
 
     let catalogs: BTreeSet<&str> = steps
         .iter()
@@ -320,14 +322,12 @@ fn owners(input: Input<'_>) -> Vec<OwnerReference> {
 
 /// What a plan says that waits for approval.
 fn waiting(input: Input<'_>, name: &str) -> String {
-    let mut message = String::from("waits for approval");
-    if !input.approvals.reasons.is_empty() {
-        message.push_str(": ");
-        message.push_str(&input.approvals.reasons.join("; "));
-    }
-    message.push_str(&format!(
-        ". To approve it: kubectl patch installplan {name} -n {} --type merge -p '{{\"spec\":{{\"approved\":true}}}}'",
+    let reasons = match input.approvals.reasons.join("; ") {
+        reasons if reasons.is_empty() => reasons,
+        reasons => format!(": {reasons}"),
+    };
+    format!(
+        "waits for approval{reasons}. To approve it: kubectl patch installplan {name} -n {} --type merge -p '{{\"spec\":{{\"approved\":true}}}}'",
         input.namespace
-    ));
-    message
+    )
 }

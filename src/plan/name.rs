@@ -39,10 +39,14 @@ pub fn content_hash(steps: &[Step]) -> String {
 fn without_plan(step: &Step) -> String {
     if step.resource.kind == "Subscription"
         && let Ok(Manifest::Inline(mut object)) = Manifest::of(step)
-        && let Some(annotations) = object.pointer_mut("/metadata/annotations")
+        && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+        && let Some(annotations) = metadata.get_mut("annotations")
         && let Some(annotations) = annotations.as_object_mut()
     {
         annotations.shift_remove(labels::GENERATED_BY);
+        if annotations.is_empty() {
+            metadata.shift_remove("annotations");
+        }
         return object.to_string();
     }
     step.resource.manifest.clone()

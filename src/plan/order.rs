@@ -9,15 +9,15 @@ use crate::api::install_plan::{Step, StepResource};
 pub enum Rank {
     /// CRDs: others may be of their kinds.
     Crd,
-    /// ServiceAccounts: bindings name them.
+    /// Service accounts: bindings name them.
     ServiceAccount,
     /// Roles: bindings name them.
     Role,
-    /// RoleBindings.
+    /// Bindings of roles.
     RoleBinding,
-    /// ClusterRoles: bindings name them.
+    /// Cluster roles: bindings name them.
     ClusterRole,
-    /// ClusterRoleBindings.
+    /// Bindings of cluster roles.
     ClusterRoleBinding,
     /// Secrets: Pods use them.
     Secret,

@@ -154,11 +154,11 @@ fn waiting(steps: &[Step]) -> String {
 fn names(steps: &[&Step]) -> String {
     let shown = steps.iter().take(NAMED);
     let shown = shown.map(|step| format!("{} {}", step.resource.kind, step.resource.name));
-    let mut names = shown.collect::<Vec<_>>().join(", ");
-    if steps.len() > NAMED {
-        names.push_str(&format!(" and {} more", steps.len() - NAMED));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match steps.len().saturating_sub(NAMED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
-    names
 }
 
 fn not_installed(

@@ -1,4 +1,4 @@
-//! What an operator may do: the ServiceAccounts and roles that its CSV describes.
+//! What an operator may do: the service accounts and roles that its CSV describes.
 //!
 //! Names are OLM's, to the last letter: an operator that OLM installed keeps its roles when Chandler
 //! takes over. They contain hashes of JSON as Go writes it, which is why the types here have Go's
@@ -104,8 +104,8 @@ struct Named<'a> {
 }
 
 /// The objects that give a CSV's operator its rights in a namespace and in the cluster: for each
-/// ServiceAccount itself (but never `default`), Roles, RoleBindings, ClusterRoles and
-/// ClusterRoleBindings.
+/// ServiceAccount itself (but never `default`), its roles and their bindings, its cluster roles and
+/// their bindings.
 pub fn derive(csv: &Value, namespace: &str) -> Result<Vec<Value>, RbacError> {
     let name = text_of(csv, "/metadata/name");
     let strategy = text_of(csv, "/spec/install/strategy");

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 
 use super::name::is_terminal;
 use crate::api::install_plan::InstallPlan;
@@ -28,7 +28,7 @@ pub fn outdated(plans: &[&InstallPlan], subscriptions: &[&Subscription]) -> Vec<
     });
     let old = newest_first.into_iter().skip(KEPT).rev();
     old.filter(|plan| is_terminal(plan))
-        .map(|plan| plan.name_any())
+        .map(ResourceExt::name_any)
         .filter(|name| !in_use.contains(name.as_str()))
         .collect()
 }

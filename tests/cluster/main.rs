@@ -5,9 +5,11 @@
 #[path = "../support/support.rs"]
 mod support;
 
+mod catalog_sources;
 mod crds;
 mod csv;
 mod operator_groups;
 mod operators;
 mod plan;
 mod pods;
+mod subscriptions;

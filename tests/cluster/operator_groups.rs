@@ -13,13 +13,13 @@ use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::support::case::{Case, on_cluster};
-use crate::support::controllers;
+use crate::support::controllers::Running;
 
 #[tokio::test]
 async fn namespaces_that_a_selector_matches_are_labelled() {
     on_cluster(async |case| {
         let (home, target) = (case.namespace().await?, case.namespace().await?);
-        let _chandler = controllers::start(case, &[&home]).await?;
+        let _chandler = Running::start(case, &[&home]).await?;
         label(case, &target, "chandler.test/of", json!(home)).await?;
         let spec = json!({"selector": {"matchLabels": {"chandler.test/of": home}}});
         let group = create(case, &home, "group", &spec).await?;
@@ -37,7 +37,7 @@ async fn target_namespaces_are_labelled_and_others_no_longer() {
     on_cluster(async |case| {
         let home = case.namespace().await?;
         let (one, two) = (case.namespace().await?, case.namespace().await?);
-        let _chandler = controllers::start(case, &[&home]).await?;
+        let _chandler = Running::start(case, &[&home]).await?;
         let spec = json!({"targetNamespaces": [one]});
         let group = create(case, &home, "group", &spec).await?;
         is_labelled(case, &one, &group, true).await?;
@@ -59,7 +59,7 @@ async fn target_namespaces_are_labelled_and_others_no_longer() {
 async fn a_group_for_all_namespaces_labels_none() {
     on_cluster(async |case| {
         let home = case.namespace().await?;
-        let _chandler = controllers::start(case, &[&home]).await?;
+        let _chandler = Running::start(case, &[&home]).await?;
         let spec = json!({"targetNamespaces": [home]});
         let group = create(case, &home, "group", &spec).await?;
         is_labelled(case, &home, &group, true).await?;
@@ -74,7 +74,7 @@ async fn a_group_for_all_namespaces_labels_none() {
 async fn a_group_that_goes_leaves_neither_labels_nor_roles() {
     on_cluster(async |case| {
         let home = case.namespace().await?;
-        let _chandler = controllers::start(case, &[&home]).await?;
+        let _chandler = Running::start(case, &[&home]).await?;
         let spec = json!({"targetNamespaces": [home]});
         let group = create(case, &home, "group", &spec).await?;
         is_labelled(case, &home, &group, true).await?;
@@ -92,7 +92,7 @@ async fn a_group_that_goes_leaves_neither_labels_nor_roles() {
 async fn what_a_group_leaves_while_nobody_runs_is_swept_up_later() {
     on_cluster(async |case| {
         let home = case.namespace().await?;
-        let chandler = controllers::start(case, &[&home]).await?;
+        let chandler = Running::start(case, &[&home]).await?;
         let spec = json!({"targetNamespaces": [home]});
         let group = create(case, &home, "group", &spec).await?;
         is_labelled(case, &home, &group, true).await?;
@@ -101,7 +101,7 @@ async fn what_a_group_leaves_while_nobody_runs_is_swept_up_later() {
         groups(case, &home)
             .delete("group", &DeleteParams::default())
             .await?;
-        let _chandler = controllers::start(case, &[&home]).await?;
+        let _chandler = Running::start(case, &[&home]).await?;
         is_labelled(case, &home, &group, false).await?;
         has_roles(case, &group, false).await
     })
@@ -112,7 +112,7 @@ async fn what_a_group_leaves_while_nobody_runs_is_swept_up_later() {
 async fn two_groups_in_a_namespace_say_so_until_one_goes() {
     on_cluster(async |case| {
         let home = case.namespace().await?;
-        let _chandler = controllers::start(case, &[&home]).await?;
+        let _chandler = Running::start(case, &[&home]).await?;
         let one = create(case, &home, "one", &json!({})).await?;
         covers(case, &one, &[""]).await?;
         let two = create(case, &home, "two", &json!({})).await?;
@@ -131,7 +131,7 @@ async fn two_groups_in_a_namespace_say_so_until_one_goes() {
 async fn a_missing_service_account_is_told_and_found_when_it_comes() {
     on_cluster(async |case| {
         let home = case.namespace().await?;
-        let _chandler = controllers::start(case, &[&home]).await?;
+        let _chandler = Running::start(case, &[&home]).await?;
         let spec = json!({"serviceAccountName": "robot"});
         let group = create(case, &home, "group", &spec).await?;
         let reason = ("OperatorGroupServiceAccount", "ServiceAccountNotFound");
@@ -154,7 +154,7 @@ async fn a_missing_service_account_is_told_and_found_when_it_comes() {
 async fn what_makes_no_sense_is_told() {
     on_cluster(async |case| {
         let home = case.namespace().await?;
-        let _chandler = controllers::start(case, &[&home]).await?;
+        let _chandler = Running::start(case, &[&home]).await?;
         let spec = json!({"targetNamespaces": [home, ""]});
         let group = create(case, &home, "group", &spec).await?;
         let reason = ("OperatorGroupTargetNamespaces", "TargetNamespacesInvalid");
@@ -170,7 +170,7 @@ async fn what_makes_no_sense_is_told() {
 async fn roles_collect_the_apis_of_a_groups_operators() {
     on_cluster(async |case| {
         let home = case.namespace().await?;
-        let _chandler = controllers::start(case, &[&home]).await?;
+        let _chandler = Running::start(case, &[&home]).await?;
         let api_group = format!("{home}.example.com");
         let crd = crd(case, &api_group).await?;
         let group = create(case, &home, "group", &json!({})).await?;
@@ -209,7 +209,7 @@ async fn roles_collect_the_apis_of_a_groups_operators() {
 async fn an_api_belongs_to_the_first_of_two_groups_that_share_a_namespace() {
     on_cluster(async |case| {
         let (first, second) = (case.namespace().await?, case.namespace().await?);
-        let _chandler = controllers::start(case, &[&first, &second]).await?;
+        let _chandler = Running::start(case, &[&first, &second]).await?;
         let api_group = format!("{first}.example.com");
         let api = format!("Widget.v1.{api_group}");
         let spec = json!({"targetNamespaces": [first, second]});
@@ -238,7 +238,7 @@ async fn an_api_belongs_to_the_first_of_two_groups_that_share_a_namespace() {
 async fn the_apis_of_a_static_group_are_left_alone() {
     on_cluster(async |case| {
         let (fixed, free) = (case.namespace().await?, case.namespace().await?);
-        let _chandler = controllers::start(case, &[&fixed, &free]).await?;
+        let _chandler = Running::start(case, &[&fixed, &free]).await?;
         let spec = json!({"staticProvidedAPIs": true, "targetNamespaces": [fixed]});
         let one = create(case, &fixed, "group", &spec).await?;
         change(

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::fmt::Debug;
 
 use crate::support::case::{Case, on_cluster};
-use crate::support::controllers;
+use crate::support::controllers::Running;
 
 const ALPHA: &str = "operators.coreos.com/v1alpha1";
 
@@ -22,7 +22,7 @@ const ALPHA: &str = "operators.coreos.com/v1alpha1";
 async fn an_operator_shows_its_components_as_they_come_and_go() {
     on_cluster(async |case| {
         let (one, two) = (case.namespace().await?, case.namespace().await?);
-        let _chandler = controllers::start(case, &[&one, &two]).await?;
+        let _chandler = Running::start(case, &[&one, &two]).await?;
         let name = format!("thing.{one}");
         let operators = Api::<Operator>::all(case.client.clone());
         let by_hand = Operator::new(&name, OperatorSpec::default());
@@ -121,7 +121,7 @@ async fn what_a_subscription_brought_is_adopted() {
         subscriptions
             .patch_status("widget", &PatchParams::default(), &Patch::Merge(status))
             .await?;
-        let _chandler = controllers::start(case, &[&home]).await?;
+        let _chandler = Running::start(case, &[&home]).await?;
         let name = format!("widget.{home}");
         for component in [
             ["Subscription", &home, "widget"],
@@ -146,7 +146,7 @@ async fn a_copied_csv_is_not_adopted() {
         csv(case, &home, &original).await?;
         let copy = json!({"labels": {&label: "", "olm.copiedFrom": home}});
         csv(case, &other, &copy).await?;
-        let _chandler = controllers::start(case, &[&home, &other]).await?;
+        let _chandler = Running::start(case, &[&home, &other]).await?;
         shows(
             case,
             &name,

@@ -1,46 +1,71 @@
-//! Chandler's controllers, running inside a test and caring for its namespaces only.
+//! Controllers that run in the process of a test and care for its namespaces alone.
 
 use anyhow::Context as _;
-use chandler::controller::{Controllers, Settings};
+use chandler::controller::{Controllers, Error, Health, Settings};
+use chandler::oci::client;
+use chandler::version::Version;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::case::Case;
 
-/// Controllers that run until this is dropped or stopped.
+/// Controllers that run until they are stopped or this is dropped.
 pub struct Running {
     stop: CancellationToken,
-    task: Option<JoinHandle<Result<(), chandler::controller::Error>>>,
+    task: Option<JoinHandle<Result<(), Error>>>,
+    health: Health,
+    // Goes with its folder.
     _cache: TempDir,
 }
 
-/// Starts controllers that care for these namespaces; their Lease is in the first.
-pub async fn start(case: &Case, namespaces: &[&str]) -> anyhow::Result<Running> {
-    let cache = tempfile::tempdir()?;
-    let home = namespaces.first().context("name a namespace")?;
-    let settings = Settings {
-        namespace: (*home).to_owned(),
-        lease: "chandler".to_owned(),
-        identity: case.name.clone(),
-        global_namespaces: Vec::new(),
-        watched_namespaces: namespaces.iter().map(ToString::to_string).collect(),
-        cache: cache.path().to_owned(),
-        registries: chandler::oci::client::Settings::default(),
-        kube_version: None,
-    };
-    let controllers = Controllers::new(case.client.clone(), settings)?;
-    let stop = CancellationToken::new();
-    let task = tokio::spawn(controllers.run(stop.clone()));
-    Ok(Running {
-        stop,
-        task: Some(task),
-        _cache: cache,
-    })
-}
-
 impl Running {
-    /// Stops the controllers and waits until they are.
+    /// Starts controllers for these namespaces; the first one has their Lease.
+    pub async fn start(case: &Case, namespaces: &[&str]) -> anyhow::Result<Self> {
+        Self::start_with(case, namespaces, |_| {}).await
+    }
+
+    /// Starts controllers whose settings differ in something.
+    pub async fn start_with(
+        case: &Case,
+        namespaces: &[&str],
+        differ: impl FnOnce(&mut Settings),
+    ) -> anyhow::Result<Self> {
+        let cache = tempfile::tempdir()?;
+        let first = namespaces.first().context("no namespace")?;
+        let mut registries = client::Settings::default();
+        registries.plain_http.extend(case.cluster.registry.clone());
+        // Tests do without registries that come back.
+        registries.plain_http.insert("127.0.0.1:1".to_owned());
+        let version = case.client.apiserver_version().await?;
+        let mut settings = Settings {
+            namespace: (*first).to_owned(),
+            lease: "chandler".to_owned(),
+            identity: format!("{}-{}", case.name, cache.path().display()),
+            global_namespaces: Vec::new(),
+            watched_namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
+            cache: cache.path().to_owned(),
+            registries,
+            kube_version: Version::parse_tolerant(&version.git_version).ok(),
+        };
+        differ(&mut settings);
+        let controllers = Controllers::new(case.cluster.client().await?, settings)?;
+        let stop = CancellationToken::new();
+        let health = controllers.health();
+        Ok(Self {
+            task: Some(tokio::spawn(controllers.run(stop.clone()))),
+            stop,
+            health,
+            _cache: cache,
+        })
+    }
+
+    /// What they counted.
+    pub fn metrics(&self) -> String {
+        self.health.metrics()
+    }
+
+    /// Stops them, and says why they stopped before if they did.
     pub async fn stop(mut self) -> anyhow::Result<()> {
         self.stop.cancel();
         if let Some(task) = self.task.take() {

@@ -21,3 +21,5 @@ pub mod random;
 pub mod real;
 pub mod registry;
 pub mod scenario;
+pub mod scene;
+pub mod wares;

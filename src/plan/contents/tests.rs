@@ -90,9 +90,9 @@ fn a_bundle_without_image_is_read_from_its_properties() {
 
 #[test]
 fn what_olm_unpacked_is_read_packed_or_not() {
-    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
-    packer.write_all(csv().to_string().as_bytes()).unwrap();
-    let packed = STANDARD.encode(packer.finish().unwrap()).into_bytes();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(csv().to_string().as_bytes()).unwrap();
+    let packed = STANDARD.encode(gzip.finish().unwrap()).into_bytes();
     let binary = BTreeMap::from([("csv.yaml".to_owned(), packed)]);
     let data = BTreeMap::from([
         (
@@ -142,12 +142,12 @@ fn a_property_that_holds_no_manifest_is_refused(#[case] json: &str, #[case] word
 
 #[test]
 fn a_packed_entry_does_not_grow_without_end() {
-    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     let zeros = vec![b'0'; 1 << 20];
     for _ in 0..=(UNPACKED_LIMIT >> 20) {
-        packer.write_all(&zeros).unwrap();
+        gzip.write_all(&zeros).unwrap();
     }
-    let packed = STANDARD.encode(packer.finish().unwrap());
+    let packed = STANDARD.encode(gzip.finish().unwrap());
     let problem = unpack(packed.as_bytes()).unwrap_err();
     assert!(problem.contains("more than"), "{problem}");
 }

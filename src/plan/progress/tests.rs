@@ -93,7 +93,12 @@ fn a_plan_is_complete_when_every_step_is_done() {
     assert_eq!(status.message, "");
     assert_eq!(installed(&status).status, ConditionStatus::True);
     assert_eq!(status.plan[1].status, StepStatus::Present);
-    let later = conclude(&status, &[StepStatus::NotPresent; 2], None, &time(2));
+    let later = conclude(
+        &status,
+        &[const { StepStatus::NotPresent }; 2],
+        None,
+        &time(2),
+    );
     assert_eq!(later, status, "what is over stays over");
 }
 

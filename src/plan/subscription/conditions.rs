@@ -49,9 +49,17 @@ impl<'a> Conditions<'a> {
 
     /// Says again what was said before, if anything was.
     pub(super) fn repeat(&mut self, type_: &SubscriptionConditionType) -> bool {
-        let old = self.before(type_);
-        self.said.extend(old.cloned());
-        old.is_some()
+        let Some(before) = self.before(type_) else {
+            return false;
+        };
+        let SubscriptionCondition {
+            status,
+            reason,
+            message,
+            ..
+        } = before.clone();
+        self.say(type_.clone(), status, &reason, message);
+        true
     }
 
     /// What was said, with times, and after it the conditions of types that somebody else writes.

@@ -1,5 +1,5 @@
-//! Whether the Subscription has what it should have: the conditions about bundles and InstallPlans,
-//! and `Installed`.
+//! Whether the Subscription has what it should have: the conditions about bundles and plans, and
+//! `Installed`.
 
 use kube::ResourceExt as _;
 

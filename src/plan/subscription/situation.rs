@@ -40,7 +40,7 @@ pub struct Surroundings {
     pub catalogs: Vec<Catalog>,
     /// The `ClusterServiceVersion`s of the namespace but for copied ones, by name.
     pub csvs: BTreeMap<String, Csv>,
-    /// All InstallPlans of the namespace, by name. A plan that a status names and that is not here
+    /// Every InstallPlan of the namespace, by name. A plan that a status names and that is not here
     /// is taken for deleted: one that was made a moment ago has to be here too.
     pub plans: BTreeMap<String, Plan>,
 }

@@ -1,0 +1,346 @@
+//! CatalogSources on a real API server: read without a pod, kept current, and said how they are.
+
+use anyhow::ensure;
+use chandler::api::catalog_source::CatalogSource;
+use chandler::api::conditions::{CatalogSourceReason, ConnectionState, SubscriptionConditionType};
+use chandler::api::subscription::Subscription;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::api::DeleteParams;
+use serde_json::json;
+
+use crate::support::case::on_cluster;
+use crate::support::scene::{Scene, state};
+use crate::support::wares::{blobs, config_map_data, stable};
+
+fn message(catalog: &CatalogSource) -> (CatalogSourceReason, String) {
+    let status = catalog.status.clone().unwrap_or_default();
+    (status.reason, status.message)
+}
+
+#[tokio::test]
+async fn a_catalog_image_is_served_without_any_pod() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .image_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        let catalog = scene.ready_catalog("hub").await?;
+        let status = catalog.status.unwrap_or_default();
+        ensure!(status.digest.starts_with("sha256:"), "{status:?}");
+        ensure!(status.registry_service.is_some(), "{status:?}");
+        ensure!(scene.names::<Pod>().await?.is_empty(), "a pod serves");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_catalog_says_what_its_spec_lacks() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let specs = [
+            (
+                "nothing",
+                json!({"sourceType": "grpc"}),
+                "image and address unset",
+            ),
+            (
+                "internal",
+                json!({"sourceType": "internal"}),
+                "configmap name unset: must be set for sourcetype: internal",
+            ),
+            (
+                "configmap",
+                json!({"sourceType": "configmap"}),
+                "configmap name unset: must be set for sourcetype: configmap",
+            ),
+            (
+                "unknown",
+                json!({"sourceType": "nope"}),
+                "unknown sourcetype: nope",
+            ),
+        ];
+        for (name, spec, words) in specs {
+            scene
+                .create(json!({
+                    "apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource",
+                    "metadata": {"name": name}, "spec": spec,
+                }))
+                .await?;
+            scene
+                .until(name, words, |catalog: &CatalogSource| {
+                    let (reason, message) = message(catalog);
+                    reason == CatalogSourceReason::SpecInvalid && message.contains(words)
+                })
+                .await?;
+            // And so does a Subscription to it.
+            scene
+                .subscribe(&format!("to-{name}"), name, json!({"name": "gopher"}))
+                .await
+                .ok();
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_new_image_under_the_same_tag_is_noticed_and_served() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let first = scene.operator("gopher", "1.0.0");
+        scene
+            .image_catalog("hub", &[stable([first.clone()])])
+            .await?;
+        let before = scene
+            .ready_catalog("hub")
+            .await?
+            .status
+            .unwrap_or_default()
+            .digest;
+        let second = scene.operator("gopher", "1.1.0").replaces("1.0.0");
+        scene
+            .shop()
+            .push_catalog("hub", &[stable([first, second])])
+            .await?;
+        scene
+            .until("hub", "another digest", |catalog: &CatalogSource| {
+                let status = catalog.status.clone().unwrap_or_default();
+                status.digest != before && state(catalog) == Some(ConnectionState::Ready)
+            })
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_bad_polling_interval_is_said_and_the_message_goes_when_it_is_mended() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let image = scene
+            .shop()
+            .push_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        let interval = |text: &str| json!({"updateStrategy": {"registryPoll": {"interval": text}}});
+        scene
+            .catalog_of("hub", &image, interval("45mError.code"))
+            .await?;
+        scene
+            .until(
+                "hub",
+                "polled at the default interval",
+                |catalog: &CatalogSource| {
+                    let (reason, message) = message(catalog);
+                    reason == CatalogSourceReason::InvalidInterval
+                        && message.contains("Using the default value of 15m0s instead")
+                },
+            )
+            .await?;
+        scene
+            .patch::<CatalogSource>("hub", json!({"spec": interval("45m")}))
+            .await?;
+        scene
+            .until("hub", "without a message", |catalog: &CatalogSource| {
+                message(catalog) == (CatalogSourceReason::default(), String::new())
+            })
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_template_in_the_annotation_decides_the_image() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let version = case.client.apiserver_version().await?;
+        let name = format!("hub-{}", version.minor);
+        let image = scene
+            .shop()
+            .push_catalog(&name, &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        let template = image.replace(&name, "hub-{kube_minor_version}");
+        scene
+            .create(json!({
+                "apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource",
+                "metadata": {"name": "hub", "annotations": {"olm.catalogImageTemplate": template}},
+                "spec": {"sourceType": "grpc", "image": "example.com/to/be:replaced"},
+            }))
+            .await?;
+        let catalog = scene.ready_catalog("hub").await?;
+        ensure!(catalog.spec.image == image, "{}", catalog.spec.image);
+        let conditions = catalog.status.unwrap_or_default().conditions;
+        ensure!(conditions.len() == 2, "{conditions:?}");
+        ensure!(
+            conditions.iter().any(|it| it.message == image),
+            "{conditions:?}"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_changed_config_map_is_a_changed_catalog() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let first = scene.operator("gopher", "1.0.0");
+        scene
+            .config_map_catalog("hub", &[stable([first.clone()])])
+            .await?;
+        scene.ready_catalog("hub").await?;
+        scene
+            .subscribe("gopher", "hub", json!({"installPlanApproval": "Manual"}))
+            .await?;
+        let second = scene.operator("gopher", "1.1.0").replaces("1.0.0");
+        let data = config_map_data(&[stable([first, second])]);
+        scene
+            .patch::<ConfigMap>("hub", json!({"data": data}))
+            .await?;
+        scene
+            .until("gopher", "offered the new version", |it: &Subscription| {
+                it.status
+                    .as_ref()
+                    .is_some_and(|status| status.current_csv == "gopher.v1.1.0")
+            })
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_catalog_whose_config_map_is_missing_says_so_and_recovers() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .create(json!({
+                "apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource",
+                "metadata": {"name": "hub"}, "spec": {"sourceType": "internal", "configMap": "hub"},
+            }))
+            .await?;
+        scene
+            .until("hub", "without a ConfigMap", |catalog: &CatalogSource| {
+                let (reason, message) = message(catalog);
+                reason == CatalogSourceReason::ConfigMap && message.contains("is not there")
+            })
+            .await?;
+        let data = config_map_data(&[stable([scene.operator("gopher", "1.0.0")])]);
+        scene
+            .create(json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hub"}, "data": data,
+            }))
+            .await?;
+        scene.ready_catalog("hub").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_catalog_goes_on_serving_through_an_outage_and_a_restart() {
+    on_cluster(async |case| {
+        let mut scene = Scene::new(case).await?;
+        scene
+            .image_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        let before = scene
+            .ready_catalog("hub")
+            .await?
+            .status
+            .unwrap_or_default()
+            .digest;
+        // Nobody listens there, and so the registry cannot be asked any more.
+        let image = "127.0.0.1:1/gone/catalog:latest";
+        scene
+            .patch::<CatalogSource>("hub", json!({"spec": {"image": image}}))
+            .await?;
+        let stale = scene
+            .until("hub", "stale", |catalog: &CatalogSource| {
+                state(catalog) == Some(ConnectionState::TransientFailure)
+            })
+            .await?;
+        let status = stale.status.unwrap_or_default();
+        ensure!(status.digest == before, "{status:?}");
+        ensure!(
+            status.message.contains("goes on serving"),
+            "{}",
+            status.message
+        );
+        scene
+            .subscribe("gopher", "hub", json!({"installPlanApproval": "Manual"}))
+            .await?;
+        scene
+            .said("gopher", SubscriptionConditionType::Resolved)
+            .await?;
+        scene.stop().await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_folder_of_the_image_can_be_named_by_extract_content() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let channels = [stable([scene.operator("gopher", "1.0.0")])];
+        let image = scene.shop().push_catalog("hub", &channels).await?;
+        let content = |folder: &str| {
+            json!({"grpcPodConfig": {"extractContent": {"catalogDir": folder, "cacheDir": "/tmp/cache"}}})
+        };
+        scene.catalog_of("right", &image, content("/configs")).await?;
+        scene.catalog_of("wrong", &image, content("/elsewhere")).await?;
+        scene.ready_catalog("right").await?;
+        let wrong = scene
+            .until("wrong", "empty", |catalog: &CatalogSource| {
+                state(catalog) == Some(ConnectionState::TransientFailure)
+            })
+            .await?;
+        let (_, message) = message(&wrong);
+        ensure!(message.contains("is no catalog"), "{message}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_broken_package_is_left_out_and_said_and_the_rest_serves() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let mut content = blobs(&[stable([scene.operator("gopher", "1.0.0")])], &[]);
+        content
+            .push(json!({"schema": "olm.package", "name": "broken", "defaultChannel": "nowhere"}));
+        let image = scene.shop().push_blobs("hub", &content).await?;
+        scene.catalog_of("hub", &image, json!({})).await?;
+        let catalog = scene.ready_catalog("hub").await?;
+        let (reason, message) = message(&catalog);
+        ensure!(reason == CatalogSourceReason::default(), "{reason:?}");
+        ensure!(message.contains("broken"), "{message}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deleted_catalog_is_missed_by_its_subscriptions_and_what_runs_stays() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene
+            .api::<CatalogSource>()
+            .delete("hub", &DeleteParams::default())
+            .await?;
+        let said = scene
+            .said("gopher", SubscriptionConditionType::CatalogSourcesUnhealthy)
+            .await?;
+        ensure!(!said.message.is_empty(), "{said:?}");
+        ensure!(scene.csvs().await? == ["gopher.v1.0.0"], "the CSV is gone");
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,769 @@
+//! Subscriptions on a real API server: what they get, and what they say when they do not.
+
+use anyhow::ensure;
+use chandler::api::catalog_source::CatalogSource;
+use chandler::api::cluster_service_version::ClusterServiceVersion;
+use chandler::api::conditions::{
+    ConditionStatus, InstallPlanPhase, SubscriptionConditionType as Type, SubscriptionState,
+};
+use chandler::api::install_plan::{Approval, InstallPlan};
+use chandler::api::operator_group::OperatorGroup;
+use chandler::api::subscription::Subscription;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt as _;
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+use crate::support::case::on_cluster;
+use crate::support::scene::{Scene, condition, plan_name};
+use crate::support::wares::{blobs, channel, config_map_data, stable};
+
+const MANUAL: &str = "Manual";
+
+fn manual() -> Value {
+    json!({"installPlanApproval": MANUAL})
+}
+
+async fn approve(scene: &Scene<'_>, plan: &InstallPlan) -> anyhow::Result<()> {
+    scene
+        .patch::<InstallPlan>(&plan.name_any(), json!({"spec": {"approved": true}}))
+        .await
+}
+
+#[tokio::test]
+async fn a_subscription_installs_from_images_with_its_dependencies() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let needed = scene.operator("burrow", "0.3.0").owns("Burrow");
+        let gopher = scene
+            .operator("gopher", "1.0.0")
+            .owns("Gopher")
+            .requires("Burrow");
+        scene
+            .image_catalog("hub", &[stable([gopher]), stable([needed])])
+            .await?;
+        scene
+            .subscribe("gopher", "hub", json!({"channel": "stable"}))
+            .await?;
+        let subscription = scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
+        ensure!(
+            scene.csvs().await? == ["burrow.v0.3.0", "gopher.v1.0.0"],
+            "{:?}",
+            scene.csvs().await?
+        );
+        let generated = format!("burrow-stable-hub-{}", scene.namespace);
+        let generated = scene.at_latest(&generated, "burrow.v0.3.0").await?;
+        ensure!(
+            generated.spec.starting_csv == "burrow.v0.3.0",
+            "{:?}",
+            generated.spec
+        );
+        ensure!(
+            generated.annotations().contains_key("olm.generated-by"),
+            "{:?}",
+            generated.metadata
+        );
+        let status = subscription.status.unwrap_or_default();
+        let health = &status.catalog_health;
+        ensure!(health.len() == 1 && health[0].healthy, "{health:?}");
+        let resolved = status.condition(&Type::Resolved);
+        ensure!(
+            resolved.is_some_and(|it| it.status == ConditionStatus::True),
+            "{status:?}"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_subscription_installs_from_a_config_map() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0").owns("Gopher");
+        scene.config_map_catalog("hub", &[stable([gopher])]).await?;
+        scene
+            .subscribe("gopher", "hub", json!({"channel": "stable"}))
+            .await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let csv = scene
+            .api::<ClusterServiceVersion>()
+            .get("gopher.v1.0.0")
+            .await?;
+        let properties = csv.annotations().get("operatorframework.io/properties");
+        ensure!(
+            properties.is_some_and(|it| it.contains("\"olm.package\"")),
+            "{properties:?}"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_csv_that_is_there_already_is_taken_for_installed() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0");
+        scene.create(gopher.csv()).await?;
+        scene.config_map_catalog("hub", &[stable([gopher])]).await?;
+        scene
+            .subscribe("gopher", "hub", json!({"channel": "stable"}))
+            .await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        ensure!(
+            scene.names::<InstallPlan>().await?.is_empty(),
+            "there was nothing to install"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_upgrade_follows_the_channel_as_the_catalog_grows() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let first = scene.operator("gopher", "1.0.0").owns("Gopher");
+        let second = scene
+            .operator("gopher", "1.1.0")
+            .owns("Gopher")
+            .replaces("1.0.0");
+        scene
+            .image_catalog("hub", &[stable([first.clone()])])
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene
+            .shop()
+            .push_catalog("hub", &[stable([first, second])])
+            .await?;
+        scene.at_latest("gopher", "gopher.v1.1.0").await?;
+        let csv = scene
+            .api::<ClusterServiceVersion>()
+            .get("gopher.v1.1.0")
+            .await?;
+        ensure!(
+            csv.spec.replaces == "gopher.v1.0.0",
+            "{}",
+            csv.spec.replaces
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn intermediate_versions_are_installed_one_after_the_other() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let chain = [
+            scene.operator("gopher", "1.0.0"),
+            scene.operator("gopher", "1.1.0").replaces("1.0.0"),
+            scene.operator("gopher", "1.2.0").replaces("1.1.0"),
+        ];
+        scene.config_map_catalog("hub", &[stable(chain)]).await?;
+        let start = json!({"startingCSV": "gopher.v1.0.0"});
+        scene.subscribe("gopher", "hub", start).await?;
+        scene.at_latest("gopher", "gopher.v1.1.0").await?;
+        // What was replaced goes; the next version waits for that.
+        let api = scene.api::<ClusterServiceVersion>();
+        api.delete("gopher.v1.0.0", &DeleteParams::default())
+            .await?;
+        scene.at_latest("gopher", "gopher.v1.2.0").await?;
+        let csv = api.get("gopher.v1.2.0").await?;
+        ensure!(
+            csv.spec.replaces == "gopher.v1.1.0",
+            "{}",
+            csv.spec.replaces
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_starting_csv_is_where_it_begins() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let chain = [
+            scene.operator("gopher", "1.0.0"),
+            scene.operator("gopher", "1.1.0").replaces("1.0.0"),
+        ];
+        scene.config_map_catalog("hub", &[stable(chain)]).await?;
+        let start = json!({"startingCSV": "gopher.v1.0.0", "installPlanApproval": MANUAL});
+        scene.subscribe("gopher", "hub", start).await?;
+        let plan = scene
+            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
+            .await?;
+        let csvs = &plan.spec.cluster_service_version_names;
+        ensure!(*csvs == ["gopher.v1.0.0"], "{csvs:?}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_skip_range_jumps_over_what_lies_between() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let first = scene.operator("gopher", "1.0.0");
+        scene.config_map_catalog("hub", &[stable([first])]).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let newest = scene
+            .operator("gopher", "3.0.0")
+            .skip_range(">=1.0.0 <3.0.0");
+        let data = config_map_data(&[stable([newest])]);
+        scene
+            .patch::<ConfigMap>("hub", json!({"data": data}))
+            .await?;
+        scene.at_latest("gopher", "gopher.v3.0.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_manual_plan_waits_until_somebody_approves_it() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene.subscribe("gopher", "hub", manual()).await?;
+        let plan = scene
+            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
+            .await?;
+        ensure!(
+            plan.spec.approval == Approval::Manual && !plan.spec.approved,
+            "{:?}",
+            plan.spec
+        );
+        let pending = scene.said("gopher", Type::InstallPlanPending).await?;
+        ensure!(pending.reason == "RequiresApproval", "{pending:?}");
+        ensure!(scene.csvs().await?.is_empty(), "nobody approved it");
+        approve(&scene, &plan).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene.unsaid("gopher", Type::InstallPlanPending).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_manual_subscription_does_not_hold_up_its_neighbours() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let channels = [
+            stable([scene.operator("gopher", "1.0.0")]),
+            stable([scene.operator("mole", "1.0.0")]),
+        ];
+        scene.config_map_catalog("hub", &channels).await?;
+        scene.subscribe("gopher", "hub", manual()).await?;
+        scene.subscribe("mole", "hub", json!({})).await?;
+        scene.at_latest("mole", "mole.v1.0.0").await?;
+        scene
+            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
+            .await?;
+        ensure!(
+            scene.csvs().await? == ["mole.v1.0.0"],
+            "{:?}",
+            scene.csvs().await?
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_patch_policy_lets_patches_through_and_asks_for_the_rest() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let first = scene.operator("gopher", "1.0.0");
+        let patch = scene.operator("gopher", "1.0.1").replaces("1.0.0");
+        let minor = scene.operator("gopher", "1.1.0").replaces("1.0.1");
+        scene
+            .config_map_catalog("hub", &[stable([first.clone()])])
+            .await?;
+        scene
+            .subscribe("gopher", "hub", json!({"policy": {"approval": "Patch"}}))
+            .await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let data = config_map_data(&[stable([first.clone(), patch.clone()])]);
+        scene
+            .patch::<ConfigMap>("hub", json!({"data": data}))
+            .await?;
+        scene.at_latest("gopher", "gopher.v1.0.1").await?;
+        let csvs = scene.api::<ClusterServiceVersion>();
+        csvs.delete("gopher.v1.0.0", &DeleteParams::default())
+            .await?;
+        let data = config_map_data(&[stable([first, patch, minor])]);
+        scene
+            .patch::<ConfigMap>("hub", json!({"data": data}))
+            .await?;
+        let waiting = scene
+            .until("gopher", "asked for approval", |it: &Subscription| {
+                condition(it, &Type::InstallPlanPending)
+                    .is_some_and(|it| it.reason == "RequiresApproval")
+            })
+            .await?;
+        ensure!(plan_name(&waiting).is_some(), "{:?}", waiting.status);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_pending_plan_that_is_out_of_date_is_made_anew() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let first = scene.operator("gopher", "1.0.0");
+        scene
+            .config_map_catalog("hub", &[stable([first.clone()])])
+            .await?;
+        scene.subscribe("gopher", "hub", manual()).await?;
+        let stale = scene
+            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
+            .await?;
+        let second = scene.operator("gopher", "2.0.0").replaces("1.0.0");
+        let data = config_map_data(&[stable([first, second])]);
+        scene
+            .patch::<ConfigMap>("hub", json!({"data": data}))
+            .await?;
+        let offered = scene
+            .until("gopher", "offered 2.0.0", |it: &Subscription| {
+                let status = it.status.clone().unwrap_or_default();
+                status.current_csv == "gopher.v2.0.0"
+                    && plan_name(it).is_some_and(|it| it != stale.name_any())
+            })
+            .await?;
+        let gone = scene
+            .api::<InstallPlan>()
+            .get_opt(&stale.name_any())
+            .await?;
+        ensure!(gone.is_none(), "the old plan could still be approved");
+        let plan = scene
+            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
+            .await?;
+        ensure!(
+            Some(plan.name_any()) == plan_name(&offered),
+            "{:?}",
+            plan.name_any()
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deleted_pending_plan_is_made_anew() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene.subscribe("gopher", "hub", manual()).await?;
+        let plan = scene
+            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
+            .await?;
+        let uid = plan.uid();
+        scene
+            .api::<InstallPlan>()
+            .delete(&plan.name_any(), &DeleteParams::default())
+            .await?;
+        scene
+            .until("gopher", "with another plan", |it: &Subscription| {
+                let reference = it
+                    .status
+                    .as_ref()
+                    .and_then(|it| it.install_plan_ref.clone());
+                reference.is_some_and(|it| it.uid.is_some() && it.uid != uid)
+            })
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_met_is_explained_and_the_explanation_goes_when_it_can() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
+        scene
+            .config_map_catalog("hub", &[stable([gopher.clone()])])
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        let failed = scene.said("gopher", Type::ResolutionFailed).await?;
+        ensure!(failed.reason == "ConstraintsNotSatisfiable", "{failed:?}");
+        ensure!(failed.message.contains("Burrow"), "{failed:?}");
+        let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
+        let data = config_map_data(&[stable([gopher]), stable([burrow])]);
+        scene
+            .patch::<ConfigMap>("hub", json!({"data": data}))
+            .await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene.unsaid("gopher", Type::ResolutionFailed).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_impossible_subscription_stops_no_other() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene.subscribe("no-such-package", "hub", json!({})).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let failed = scene
+            .said("no-such-package", Type::ResolutionFailed)
+            .await?;
+        ensure!(failed.message.contains("no-such-package"), "{failed:?}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_broken_catalog_stops_only_those_who_need_it() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene
+            .catalog_of("broken", "127.0.0.1:1/gone/catalog:latest", json!({}))
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.subscribe("mole", "broken", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let unhealthy = scene.said("mole", Type::CatalogSourcesUnhealthy).await?;
+        ensure!(
+            unhealthy.reason == "UnhealthyCatalogSourceFound",
+            "{unhealthy:?}"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_missing_catalog_is_said() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene.subscribe("gopher", "nowhere", json!({})).await?;
+        let unhealthy = scene.said("gopher", Type::CatalogSourcesUnhealthy).await?;
+        let words = format!("targeted catalogsource {}/nowhere missing", scene.namespace);
+        ensure!(unhealthy.message == words, "{unhealthy:?}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_operator_group_and_two_are_said_at_once_and_one_mends_it() {
+    on_cluster(async |case| {
+        let scene = Scene::without_group(case).await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        let none = scene.said("gopher", Type::ResolutionFailed).await?;
+        ensure!(
+            none.message.contains("found 0 operatorGroups, expected 1"),
+            "{none:?}"
+        );
+        scene.group("one").await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene.group("two").await?;
+        let two = scene.said("gopher", Type::ResolutionFailed).await?;
+        ensure!(
+            two.message.contains("found 2 operatorGroups, expected 1"),
+            "{two:?}"
+        );
+        scene
+            .api::<OperatorGroup>()
+            .delete("two", &DeleteParams::default())
+            .await?;
+        scene.unsaid("gopher", Type::ResolutionFailed).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_catalog_of_greater_priority_provides_a_dependency() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
+        let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
+        scene.config_map_catalog("hub", &[stable([gopher])]).await?;
+        for name in ["a-low", "z-high"] {
+            scene
+                .config_map_catalog(name, &[stable([burrow.clone()])])
+                .await?;
+        }
+        scene
+            .patch::<CatalogSource>("z-high", json!({"spec": {"priority": 100}}))
+            .await?;
+        for name in ["hub", "a-low", "z-high"] {
+            scene.ready_catalog(name).await?;
+        }
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let generated = format!("burrow-stable-z-high-{}", scene.namespace);
+        scene.at_latest(&generated, "burrow.v1.0.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_equal_catalogs_the_first_by_name_provides_a_dependency() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
+        let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
+        scene.config_map_catalog("hub", &[stable([gopher])]).await?;
+        for name in ["b", "a"] {
+            scene
+                .config_map_catalog(name, &[stable([burrow.clone()])])
+                .await?;
+        }
+        for name in ["hub", "a", "b"] {
+            scene.ready_catalog(name).await?;
+        }
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        let generated = format!("burrow-stable-a-{}", scene.namespace);
+        scene.at_latest(&generated, "burrow.v1.0.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_own_catalog_provides_a_dependency_before_others() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
+        let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
+        scene
+            .config_map_catalog("z-own", &[stable([gopher]), stable([burrow.clone()])])
+            .await?;
+        scene
+            .config_map_catalog("a-other", &[stable([burrow])])
+            .await?;
+        for name in ["z-own", "a-other"] {
+            scene.ready_catalog(name).await?;
+        }
+        scene.subscribe("gopher", "z-own", json!({})).await?;
+        let generated = format!("burrow-stable-z-own-{}", scene.namespace);
+        scene.at_latest(&generated, "burrow.v1.0.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_generated_subscription_follows_the_default_channel() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
+        let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
+        let channels = [
+            stable([gopher]),
+            channel("zebra", [burrow.clone()]),
+            channel("alpha", [burrow]),
+        ];
+        scene.config_map_catalog("hub", &channels).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        let generated = format!("burrow-zebra-hub-{}", scene.namespace);
+        scene.at_latest(&generated, "burrow.v1.0.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_subscription_can_switch_to_a_package_that_takes_over() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let old = scene.operator("gopher", "1.0.0");
+        let new = scene
+            .operator("super-gopher", "2.0.0")
+            .replaces_csv("gopher.v1.0.0");
+        scene
+            .image_catalog("hub", &[stable([old]), stable([new])])
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene
+            .patch::<Subscription>("gopher", json!({"spec": {"name": "super-gopher"}}))
+            .await?;
+        scene.at_latest("gopher", "super-gopher.v2.0.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_version_that_is_pinned_is_held() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let chain = [
+            scene.operator("gopher", "1.0.0"),
+            scene.operator("gopher", "1.1.0").replaces("1.0.0"),
+            scene.operator("gopher", "2.0.0").replaces("1.1.0"),
+        ];
+        scene.image_catalog("hub", &[stable(chain)]).await?;
+        scene
+            .subscribe("gopher", "hub", json!({"version": "~1.1"}))
+            .await?;
+        scene.at_latest("gopher", "gopher.v1.1.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_version_that_makes_no_sense_is_said() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene
+            .subscribe("gopher", "hub", json!({"version": "one or two"}))
+            .await?;
+        let failed = scene.said("gopher", Type::ResolutionFailed).await?;
+        ensure!(failed.message.contains("spec.version"), "{failed:?}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_bundle_image_that_is_not_there_is_said_and_fetched_once_it_is() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0");
+        let mole = scene.operator("mole", "1.0.0");
+        let shop = scene.shop();
+        let image = format!("{}/{}/gopher-bundle:v1.0.0", shop.registry, shop.prefix);
+        let images = [
+            ("gopher.v1.0.0".to_owned(), image),
+            ("mole.v1.0.0".to_owned(), shop.push_bundle(&mole).await?),
+        ];
+        let content = blobs(&[stable([gopher.clone()]), stable([mole])], &images);
+        let catalog = shop.push_blobs("hub", &content).await?;
+        scene.catalog_of("hub", &catalog, json!({})).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.subscribe("mole", "hub", json!({})).await?;
+        let failed = scene.said("gopher", Type::BundleUnpackFailed).await?;
+        ensure!(failed.message.contains("gopher.v1.0.0"), "{failed:?}");
+        // Its neighbour has nothing to do with it.
+        scene.at_latest("mole", "mole.v1.0.0").await?;
+        shop.push_bundle(&gopher).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene.unsaid("gopher", Type::BundleUnpackFailed).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_bundle_whose_csv_has_no_api_version_is_refused_in_words() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene
+            .operator("gopher", "1.0.0")
+            .csv_with(json!({"apiVersion": null}));
+        scene.image_catalog("hub", &[stable([gopher])]).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        let failed = scene.said("gopher", Type::BundleUnpackFailed).await?;
+        ensure!(failed.message.contains("missing APIVersion"), "{failed:?}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn deprecations_of_package_channel_and_bundle_are_said_and_unsaid() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let channels = [stable([scene.operator("gopher", "1.0.0")])];
+        let image = scene.shop().push_bundle(&channels[0].operators[0]).await?;
+        let images = [("gopher.v1.0.0".to_owned(), image)];
+        let plain = blobs(&channels, &images);
+        let mut deprecated = plain.clone();
+        deprecated.push(json!({"schema": "olm.deprecations", "package": "gopher", "entries": [
+            {"reference": {"schema": "olm.package"}, "message": "no more gophers"},
+            {"reference": {"schema": "olm.channel", "name": "stable"}, "message": "not stable"},
+            {"reference": {"schema": "olm.bundle", "name": "gopher.v1.0.0"}, "message": "too old"},
+        ]}));
+        let shop = scene.shop();
+        let catalog = shop.push_blobs("hub", &deprecated).await?;
+        scene.catalog_of("hub", &catalog, json!({})).await?;
+        scene
+            .subscribe("gopher", "hub", json!({"channel": "stable"}))
+            .await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let package = scene.said("gopher", Type::PackageDeprecated).await?;
+        ensure!(
+            package
+                .message
+                .contains("olm.package/gopher: no more gophers"),
+            "{package:?}"
+        );
+        let bundle = scene.said("gopher", Type::BundleDeprecated).await?;
+        ensure!(bundle.message.contains("too old"), "{bundle:?}");
+        scene.said("gopher", Type::ChannelDeprecated).await?;
+        scene.said("gopher", Type::Deprecated).await?;
+        shop.push_blobs("hub", &plain).await?;
+        scene.unsaid("gopher", Type::Deprecated).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_status_is_not_written_again_when_nothing_changed() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .image_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
+        let api = scene.api::<Subscription>();
+        let before = api.get("gopher").await?;
+        // A look at the namespace, caused by something that says nothing new.
+        scene
+            .patch::<OperatorGroup>("own", json!({"metadata": {"labels": {"a": "b"}}}))
+            .await?;
+        // A second Subscription is written after the first was looked at in the same pass.
+        scene.subscribe("no-such-package", "hub", json!({})).await?;
+        scene
+            .said("no-such-package", Type::ResolutionFailed)
+            .await?;
+        let after = api.get("gopher").await?;
+        ensure!(
+            before.resource_version() == after.resource_version(),
+            "{:?}",
+            after.status
+        );
+        ensure!(after.status.unwrap_or_default().state == SubscriptionState::AtLatestKnown);
+        Ok(())
+    })
+    .await;
+}
