@@ -14,6 +14,7 @@ mod progress;
 mod session;
 mod similar;
 mod situation;
+mod standing;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

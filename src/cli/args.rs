@@ -2,6 +2,8 @@
 
 pub(super) mod bundle;
 pub(super) mod catalog;
+pub(super) mod deploy;
+pub(super) mod operate;
 pub(super) mod output;
 pub(super) mod plan;
 pub(super) mod registry;
@@ -41,6 +43,16 @@ pub(super) enum Command {
     /// Make, check and publish a catalog of operators
     #[command(subcommand, arg_required_else_help = true)]
     Catalog(catalog::Catalog),
+    /// Install an operator: make its Subscription and tell what happens until it runs
+    ///
+    /// Ends with 1 if it is not healthy when time is up, or if somebody has to approve something.
+    Install(operate::Install),
+    /// Tell how Subscriptions are
+    ///
+    /// Ends with 1 if one of them is not healthy.
+    Status(operate::Status),
+    /// Let an InstallPlan go ahead that waits for approval
+    Approve(operate::Approve),
     /// Tell what Subscriptions would get, or why not
     ///
     /// Ends with 1 if there is no solution for one of them. Nothing is changed.
@@ -49,6 +61,10 @@ pub(super) enum Command {
     Explain(plan::Explain),
     /// Draw how the versions of a package lead to each other, or what it needs
     Graph(catalog::Graph),
+    /// Print the manifests that run Chandler in a cluster
+    ///
+    /// Apply them with `chandler deploy --image IMAGE | kubectl apply --server-side -f -`.
+    Deploy(deploy::Deploy),
     /// Print the CustomResourceDefinitions of Chandler's API as YAML
     ///
     /// Apply them with `chandler crds | kubectl apply -f -`.

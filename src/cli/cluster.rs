@@ -1,18 +1,22 @@
-//! What a command reads of a cluster. Nothing is written.
+//! What a command reads of a cluster, and the little that it writes.
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client, Config, ResourceExt as _};
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
+use super::args::operate::Place;
 use super::failure::Failure;
 use crate::api::catalog_source::{CatalogSource, SourceType};
 use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::install_plan::InstallPlan;
 use crate::api::labels;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
@@ -53,6 +57,77 @@ impl Cluster {
         // Builds of vendors have versions of their own, which say nothing else than these.
         let version = Version::parse_tolerant(&version.git_version);
         Ok((Self { client, namespace }, version.ok()))
+    }
+
+    /// The cluster and the namespace that arguments name.
+    pub(super) async fn at(place: &Place) -> Result<(Self, String), Failure> {
+        let (cluster, _) =
+            Self::connect(place.kubeconfig.as_deref(), place.context.as_deref()).await?;
+        let namespace = place.namespace.clone();
+        let namespace = namespace.unwrap_or_else(|| cluster.namespace.clone());
+        Ok((cluster, namespace))
+    }
+
+    /// A Subscription by its name, or the only one to a package.
+    pub(super) async fn subscription(&self, ns: &str, name: &str) -> Result<Subscription, Failure> {
+        let all = self.subscriptions(ns).await?;
+        if let Some(found) = all.iter().find(|it| it.name_any() == name) {
+            return Ok(found.clone());
+        }
+        let of_package: Vec<&Subscription> = all.iter().filter(|it| it.spec.name == name).collect();
+        match of_package.as_slice() {
+            [only] => Ok((*only).clone()),
+            [] => Err(Failure::no(anyhow::anyhow!(
+                "there is no Subscription {name} in namespace {ns}, and none to a package of that name"
+            ))
+            .hint("`chandler status` lists those of a namespace")),
+            several => {
+                let names: Vec<String> = several.iter().map(|it| it.name_any()).collect();
+                Err(Failure::usage(anyhow::anyhow!(
+                    "package {name} has several Subscriptions: {}",
+                    names.join(", ")
+                ))
+                .hint("name one of them"))
+            }
+        }
+    }
+
+    /// An InstallPlan, if there is one of that name.
+    pub(super) async fn install_plan(
+        &self,
+        ns: &str,
+        name: &str,
+    ) -> Result<Option<InstallPlan>, Failure> {
+        let api = Api::<InstallPlan>::namespaced(self.client.clone(), ns);
+        api.get_opt(name)
+            .await
+            .map_err(|error| written(error, "the InstallPlan cannot be read"))
+    }
+
+    /// Approves an InstallPlan.
+    pub(super) async fn approve(&self, ns: &str, name: &str) -> Result<InstallPlan, Failure> {
+        let api = Api::<InstallPlan>::namespaced(self.client.clone(), ns);
+        let patch = Patch::Merge(json!({"spec": {"approved": true}}));
+        let patched = api.patch(name, &PatchParams::default(), &patch).await;
+        patched.map_err(|error| written(error, "the InstallPlan cannot be approved"))
+    }
+
+    /// The `OperatorGroup`s of a namespace.
+    pub(super) async fn operator_groups(&self, ns: &str) -> Result<Vec<OperatorGroup>, Failure> {
+        list(Api::namespaced(self.client.clone(), ns), "OperatorGroups").await
+    }
+
+    /// Creates an object of our API.
+    pub(super) async fn create(&self, ns: &str, object: Value) -> Result<(), Failure> {
+        let object: DynamicObject = serde_json::from_value(object).map_err(Failure::outside)?;
+        let types = object.types.clone().unwrap_or_default();
+        let (group, version) = types.api_version.split_once('/').unwrap_or_default();
+        let gvk = GroupVersionKind::gvk(group, version, &types.kind);
+        let resource = ApiResource::from_gvk(&gvk);
+        let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), ns, &resource);
+        let what = format!("{} {} cannot be made", types.kind, object.name_any());
+        let created = api.create(&PostParams::default(), &object).await;
+        created.map(|_| ()).map_err(|error| written(error, &what))
     }
 
     /// For whoever does more than read.
@@ -175,6 +250,21 @@ where
         Failure::outside(error.context(format!("the {what} of the cluster cannot be listed")))
             .hint(hint)
     })
+}
+
+fn written(error: kube::Error, what: &str) -> Failure {
+    let hint = match &error {
+        kube::Error::Api(status) if status.code == 409 => {
+            Some("it is there already: `chandler status` tells how it is")
+        }
+        kube::Error::Api(status) if status.code == 403 => Some("you need the right to do this"),
+        _ => None,
+    };
+    let failure = Failure::outside(anyhow::Error::new(error).context(what.to_owned()));
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 const DO_WITHOUT: &str = "`--kubeconfig FILE` and `--context NAME` choose a cluster; \

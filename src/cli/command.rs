@@ -1,13 +1,17 @@
 //! One file per subcommand.
 
+mod approve;
 mod bundle;
 mod catalog;
 mod completions;
 mod crds;
+mod deploy;
 mod explain;
 mod graph;
+mod install;
 mod plan;
 mod run;
+mod status;
 
 use super::args::Command;
 use super::failure::Failure;
@@ -18,9 +22,13 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
         Command::Run(args) => run::run(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::Catalog(args) => catalog::run(&args),
+        Command::Install(args) => install::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Approve(args) => approve::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Graph(args) => graph::run(&args),
+        Command::Deploy(args) => deploy::run(&args),
         Command::Crds(args) => crds::run(&args),
         Command::Completions(args) => completions::run(&args),
     }

@@ -1,0 +1,184 @@
+//! How a Subscription is, for people and for programs.
+
+use kube::ResourceExt as _;
+use serde::Serialize;
+
+use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
+use crate::api::subscription::Subscription;
+
+/// How a Subscription is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Standing {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) package: String,
+    pub(super) channel: String,
+    pub(super) catalog: String,
+    /// As OLM calls it.
+    pub(super) state: String,
+    #[serde(rename = "installedCSV")]
+    pub(super) installed_csv: String,
+    /// What is on its way, if that is something else.
+    #[serde(rename = "currentCSV")]
+    pub(super) current_csv: String,
+    pub(super) install_plan: String,
+    pub(super) healthy: bool,
+    /// Whether somebody has to approve the plan.
+    pub(super) waits_for_approval: bool,
+    /// What there is to know, the worst first.
+    pub(super) messages: Vec<String>,
+}
+
+/// What is wrong if it is True, the worst first.
+const TROUBLES: [SubscriptionConditionType; 5] = [
+    SubscriptionConditionType::ResolutionFailed,
+    SubscriptionConditionType::BundleUnpackFailed,
+    SubscriptionConditionType::InstallPlanFailed,
+    SubscriptionConditionType::CatalogSourcesUnhealthy,
+    SubscriptionConditionType::Deprecated,
+];
+/// What is worth knowing as long as it is not True.
+const GOALS: [SubscriptionConditionType; 3] = [
+    SubscriptionConditionType::Resolved,
+    SubscriptionConditionType::Installed,
+    SubscriptionConditionType::Healthy,
+];
+
+impl Standing {
+    pub(super) fn of(subscription: &Subscription) -> Self {
+        let status = subscription.status.clone().unwrap_or_default();
+        let condition = |type_: &SubscriptionConditionType| {
+            let found = status.condition(type_)?;
+            Some((
+                found.status.clone(),
+                found.reason.clone(),
+                found.message.clone(),
+            ))
+        };
+        let is_true = |type_: &SubscriptionConditionType| {
+            condition(type_).is_some_and(|(status, ..)| status == ConditionStatus::True)
+        };
+        let troubles = TROUBLES.iter().filter(|type_| is_true(type_));
+        let goals = GOALS.iter().filter(|type_| !is_true(type_));
+        let mut messages: Vec<String> = Vec::new();
+        for type_ in troubles.chain(goals) {
+            if let Some((_, _, message)) = condition(type_)
+                && !message.is_empty()
+                && !messages.contains(&message)
+            {
+                messages.push(message);
+            }
+        }
+        let pending = condition(&SubscriptionConditionType::InstallPlanPending);
+        let plan = status
+            .install_plan_ref
+            .as_ref()
+            .and_then(|it| it.name.clone());
+        let spec = &subscription.spec;
+        Self {
+            namespace: subscription.namespace().unwrap_or_default(),
+            name: subscription.name_any(),
+            package: spec.name.clone(),
+            channel: spec.channel.clone(),
+            catalog: format!("{}/{}", spec.source_namespace, spec.source),
+            state: status.state.to_string(),
+            installed_csv: status.installed_csv.clone(),
+            current_csv: status.current_csv.clone(),
+            install_plan: plan.unwrap_or_default(),
+            healthy: is_true(&SubscriptionConditionType::Healthy),
+            waits_for_approval: pending.is_some_and(|(_, reason, _)| reason == "RequiresApproval"),
+            messages,
+        }
+    }
+
+    /// In one word.
+    pub(super) fn word(&self) -> &'static str {
+        if self.waits_for_approval {
+            "waits for approval"
+        } else if self.healthy && self.state == "AtLatestKnown" {
+            "healthy"
+        } else if self.installed_csv.is_empty() && self.current_csv.is_empty() {
+            "not resolved"
+        } else if self.installed_csv != self.current_csv {
+            "installing"
+        } else {
+            "installed, not healthy"
+        }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let mut lines = vec![format!("{}: {}", self.name, self.word())];
+        let mut line = |label: &str, value: &str| {
+            if !value.is_empty() {
+                lines.push(format!("  {label:<10} {value}"));
+            }
+        };
+        line("package", &self.package);
+        line("channel", &self.channel);
+        line("catalog", &self.catalog);
+        line("installed", &self.installed_csv);
+        if self.current_csv != self.installed_csv {
+            line("next", &self.current_csv);
+        }
+        line("plan", &self.install_plan);
+        for message in &self.messages {
+            line("", message);
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn subscription(status: serde_json::Value) -> Subscription {
+        serde_json::from_value(json!({
+            "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
+            "metadata": {"name": "gopher", "namespace": "port"},
+            "spec": {"name": "gopher", "source": "hub", "sourceNamespace": "olm", "channel": "stable"},
+            "status": status,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_is_wrong_comes_first_and_nothing_twice() {
+        let standing = Standing::of(&subscription(json!({
+            "conditions": [
+                {"type": "Resolved", "status": "False", "message": "no way"},
+                {"type": "ResolutionFailed", "status": "True", "message": "no way"},
+                {"type": "Healthy", "status": "Unknown", "message": "nothing is installed yet"},
+            ],
+        })));
+        assert_eq!(standing.messages, ["no way", "nothing is installed yet"]);
+        assert_eq!(standing.word(), "not resolved");
+        assert!(!standing.healthy);
+    }
+
+    #[test]
+    fn a_healthy_one_says_so_and_what_it_has() {
+        let standing = Standing::of(&subscription(json!({
+            "state": "AtLatestKnown", "installedCSV": "gopher.v1.0.0", "currentCSV": "gopher.v1.0.0",
+            "conditions": [{"type": "Healthy", "status": "True", "message": "it runs"}],
+        })));
+        assert_eq!(standing.word(), "healthy");
+        assert!(standing.text().contains("installed  gopher.v1.0.0"));
+        assert_eq!(standing.messages, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_plan_that_waits_is_named() {
+        let standing = Standing::of(&subscription(json!({
+            "state": "UpgradePending", "currentCSV": "gopher.v1.0.0",
+            "installPlanRef": {"name": "install-abc"},
+            "conditions": [{"type": "InstallPlanPending", "status": "True", "reason": "RequiresApproval"}],
+        })));
+        assert_eq!(standing.word(), "waits for approval");
+        assert!(standing.text().contains("install-abc"));
+    }
+}
