@@ -318,7 +318,7 @@ pub fn config_map_data(channels: &[Channel]) -> Value {
             });
             json!({
                 "packageName": name,
-                "defaultChannelName": channels[0].name,
+                "defaultChannel": channels[0].name,
                 "channels": heads.collect::<Vec<_>>(),
             })
         })
