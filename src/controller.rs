@@ -11,6 +11,7 @@
 mod bundles;
 mod catalog_source;
 mod catalogs;
+mod components;
 mod context;
 mod error;
 mod images;
@@ -19,9 +20,13 @@ mod key;
 mod leader;
 mod metrics;
 mod namespace;
+mod olm_config;
+mod operator;
+mod operator_group;
 mod queue;
 mod run;
 mod settings;
+mod upkeep;
 mod watch;
 mod words;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::core::PartialObjectMeta;
@@ -12,6 +13,7 @@ use kube::runtime::events::Recorder;
 use kube::{Client, ResourceExt as _};
 
 use super::catalogs::Catalogs;
+use super::components::Components;
 use super::images::Images;
 use super::key::ObjectKey;
 use super::metrics::Metrics;
@@ -21,6 +23,8 @@ use super::watch::Cache;
 use crate::api::catalog_source::CatalogSource;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::install_plan::InstallPlan;
+use crate::api::olm_config::OlmConfig;
+use crate::api::operator::Operator;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
 use crate::plan::apply::Applier;
@@ -33,6 +37,7 @@ pub(crate) struct Context {
     pub(crate) applier: Applier,
     pub(crate) settings: Settings,
     pub(crate) caches: Caches,
+    pub(crate) components: Arc<Components>,
     pub(crate) queues: Queues,
     pub(crate) catalogs: Catalogs,
     pub(crate) images: Images,
@@ -52,6 +57,10 @@ pub(crate) struct Caches {
     pub(crate) config_maps: Arc<Cache<PartialObjectMeta<ConfigMap>>>,
     /// Names and labels only.
     pub(crate) namespaces: Arc<Cache<PartialObjectMeta<Namespace>>>,
+    pub(crate) operators: Arc<Cache<Operator>>,
+    pub(crate) olm_configs: Arc<Cache<OlmConfig>>,
+    /// Those that Chandler or OLM made.
+    pub(crate) cluster_roles: Arc<Cache<ClusterRole>>,
 }
 
 impl Caches {
@@ -66,6 +75,9 @@ impl Caches {
             operator_groups: Cache::new(watches),
             config_maps: Cache::new(catalog_watches),
             namespaces: Cache::new(1),
+            operators: Cache::new(1),
+            olm_configs: Cache::new(1),
+            cluster_roles: Cache::new(1),
         }
     }
 
@@ -78,6 +90,9 @@ impl Caches {
         self.operator_groups.is_ready().await;
         self.config_maps.is_ready().await;
         self.namespaces.is_ready().await;
+        self.operators.is_ready().await;
+        self.olm_configs.is_ready().await;
+        self.cluster_roles.is_ready().await;
     }
 
     /// The kinds that were not listed yet.
@@ -90,6 +105,9 @@ impl Caches {
             ("OperatorGroups", self.operator_groups.is_listed()),
             ("ConfigMaps", self.config_maps.is_listed()),
             ("Namespaces", self.namespaces.is_listed()),
+            ("Operators", self.operators.is_listed()),
+            ("OLMConfigs", self.olm_configs.is_listed()),
+            ("ClusterRoles", self.cluster_roles.is_listed()),
         ];
         let missing = kinds.into_iter().filter(|(_, is_listed)| !is_listed);
         missing.map(|(kind, _)| kind).collect()
@@ -103,6 +121,11 @@ pub(crate) struct Queues {
     pub(crate) namespaces: Queue<String>,
     pub(crate) install_plans: Queue<ObjectKey>,
     pub(crate) operator_groups: Queue<ObjectKey>,
+    /// Operators by name, whether they exist or not.
+    pub(crate) operators: Queue<String>,
+    /// Namespaces whose packages' objects are to be marked.
+    pub(crate) adoptions: Queue<String>,
+    pub(crate) olm_config: Queue<()>,
 }
 
 impl Context {

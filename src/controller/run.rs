@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::catalogs::Catalogs;
+use super::components::Components;
 use super::context::{Caches, Context, Queues};
 use super::error::next;
 use super::images::Images;
@@ -22,6 +23,7 @@ use super::leader::Candidate;
 use super::metrics::Metrics;
 use super::queue::{Work, queue};
 use super::settings::Settings;
+use super::upkeep::{self, Upkeep};
 use super::watch::{Cache, Watch};
 use super::{catalog_source, install_plan, leader, namespace};
 use crate::api::labels;
@@ -62,7 +64,7 @@ struct AllWork {
     catalog_sources: Work<ObjectKey>,
     namespaces: Work<String>,
     install_plans: Work<ObjectKey>,
-    operator_groups: Work<ObjectKey>,
+    upkeep: Upkeep,
 }
 
 /// How the controllers are.
@@ -72,7 +74,10 @@ pub struct Health(Arc<Context>);
 impl Health {
     /// What is missing before questions can be answered, if something is.
     pub fn not_ready(&self) -> Option<String> {
-        let kinds = self.0.caches.unlisted();
+        let mut kinds = self.0.caches.unlisted();
+        if !self.0.components.is_listed() {
+            kinds.push("objects of operators");
+        }
         (!kinds.is_empty()).then(|| format!("not listed yet: {}", kinds.join(", ")))
     }
 
@@ -89,6 +94,9 @@ impl Controllers {
         let (namespaces, namespace_work) = queue();
         let (install_plans, install_plan_work) = queue();
         let (operator_groups, operator_group_work) = queue();
+        let (operators, operator_work) = queue();
+        let (adoptions, adoption_work) = queue();
+        let (olm_config, olm_config_work) = queue();
         let reporter = Reporter {
             controller: MANAGER.to_owned(),
             instance: Some(settings.identity.clone()),
@@ -100,11 +108,15 @@ impl Controllers {
                 settings.cache.clone(),
             )?,
             caches: Caches::new(&settings),
+            components: Components::new(&settings),
             queues: Queues {
                 catalog_sources,
                 namespaces,
                 install_plans,
                 operator_groups,
+                operators,
+                adoptions,
+                olm_config,
             },
             catalogs: Catalogs::default(),
             events: Recorder::new(client.clone(), reporter),
@@ -120,7 +132,12 @@ impl Controllers {
                 catalog_sources: catalog_source_work,
                 namespaces: namespace_work,
                 install_plans: install_plan_work,
-                operator_groups: operator_group_work,
+                upkeep: Upkeep {
+                    operator_groups: operator_group_work,
+                    operators: operator_work,
+                    adoptions: adoption_work,
+                    olm_config: olm_config_work,
+                },
             },
         })
     }
@@ -136,7 +153,10 @@ impl Controllers {
         let mut tasks = JoinSet::new();
         watch_all(&context, &stop, &mut tasks);
         tokio::select! {
-            () = context.caches.are_ready() => {}
+            () = async {
+                context.caches.are_ready().await;
+                context.components.is_ready().await;
+            } => {}
             () = stop.cancelled() => {}
         }
         tasks.spawn({
@@ -153,7 +173,7 @@ impl Controllers {
         let writers = Writers {
             namespaces: work.namespaces,
             install_plans: work.install_plans,
-            operator_groups: work.operator_groups,
+            upkeep: work.upkeep,
         };
         let outcome = lead(&context, &stop, writers).await;
         stop.cancel();
@@ -166,7 +186,7 @@ impl Controllers {
 struct Writers {
     namespaces: Work<String>,
     install_plans: Work<ObjectKey>,
-    operator_groups: Work<ObjectKey>,
+    upkeep: Upkeep,
 }
 
 impl Writers {
@@ -193,7 +213,7 @@ impl Writers {
                     }
                 }),
         );
-        let _ = self.operator_groups;
+        self.upkeep.spawn(context, stop, tasks);
     }
 }
 
@@ -240,9 +260,7 @@ fn look_at_everything(context: &Context) {
     for object in caches.catalog_sources.all() {
         queues.catalog_sources.add(ObjectKey::of(&*object));
     }
-    for object in caches.operator_groups.all() {
-        queues.operator_groups.add(ObjectKey::of(&*object));
-    }
+    upkeep::look_at_everything(context);
     for object in caches.subscriptions.all() {
         queues
             .namespaces
@@ -297,10 +315,15 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
         |_| {},
         |context, it| {
             look_at_namespace(context, it);
+            upkeep::tell(context, it);
         },
     );
     watching.kind(&caches.csvs, watched, "", trim_csv, |context, it| {
         look_at_namespace(context, it);
+        upkeep::tell(context, it);
+        if context.leads() {
+            context.queues.olm_config.add(());
+        }
         let groups = context
             .caches
             .operator_groups
@@ -326,6 +349,7 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
         |_| {},
         |context, it| {
             look_at_namespace(context, it);
+            upkeep::tell(context, it);
             if context.leads() {
                 context.queues.install_plans.add(ObjectKey::of(it));
             }
@@ -339,10 +363,12 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
     };
     let of = context.clone();
     tasks.spawn(
-        namespaces.follow(caches.namespaces.clone(), stop.clone(), move |_| {
+        namespaces.follow(caches.namespaces.clone(), stop.clone(), move |it| {
             look_at_groups(&of, &of.caches.operator_groups.all());
+            upkeep::tell(&of, it);
         }),
     );
+    upkeep::watch_all(context, stop, tasks);
 }
 
 /// ConfigMaps that are catalogs carry this, as in OLM: others are not watched.

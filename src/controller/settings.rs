@@ -27,6 +27,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether the objects of a namespace are cared for.
+    pub(crate) fn cares_for(&self, namespace: &str) -> bool {
+        self.watched_namespaces.is_empty()
+            || self.watched_namespaces.iter().any(|it| it == namespace)
+    }
+
     /// Whether every namespace may use the catalogs of this one.
     pub(crate) fn is_global(&self, namespace: &str) -> bool {
         self.global_namespaces.iter().any(|it| it == namespace)

@@ -157,11 +157,16 @@ where
         (self.trim)(&mut object);
         let object = Arc::new(object);
         let before = cache.write(|objects| objects.insert(key, object.clone()));
-        let is_news =
-            before.is_none_or(|before| before.resource_version() != object.resource_version());
-        if is_news {
-            tell(&object);
+        if let Some(before) = before {
+            if before.resource_version() == object.resource_version() {
+                return;
+            }
+            // Whom its labels named before, it concerns as well.
+            if before.labels() != object.labels() {
+                tell(&before);
+            }
         }
+        tell(&object);
     }
 
     /// After a list: what it did not have is gone.

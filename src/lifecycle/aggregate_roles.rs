@@ -176,6 +176,34 @@ pub fn api_roles(csv: &ClusterServiceVersion, definitions: &[Definition]) -> Vec
     roles
 }
 
+/// The objects that define APIs of an operator of which a role is missing: only these have to be
+/// looked up.
+pub fn without_roles(
+    csv: &ClusterServiceVersion,
+    exists: impl Fn(&str) -> bool,
+) -> Vec<(DefinitionKind, String)> {
+    let lacks = |name: &str, version: &str, roles: &[&str]| {
+        let mut names = roles.iter().map(|role| format!("{name}-{version}-{role}"));
+        names.any(|name| !exists(&name))
+    };
+    let mut missing = Vec::new();
+    for owned in &csv.spec.custom_resource_definitions.owned {
+        if lacks(
+            &owned.name,
+            &owned.version,
+            &["admin", "edit", VIEW, "crdview"],
+        ) {
+            missing.push((DefinitionKind::Crd, owned.name.clone()));
+        }
+    }
+    for owned in &csv.spec.api_service_definitions.owned {
+        if lacks(&owned.name, &owned.version, &["admin", "edit", VIEW]) {
+            missing.push((DefinitionKind::ApiService, owned.api_service_name()));
+        }
+    }
+    missing
+}
+
 fn access_roles(
     prefix: &str,
     resource: &str,

@@ -1,5 +1,7 @@
 //! What the OLMConfig says about copies of ClusterServiceVersions.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::condition;
@@ -13,6 +15,51 @@ pub enum Copies {
     AsWanted,
     /// Some are missing, or some are still there.
     Underway,
+}
+
+/// What matters of a ClusterServiceVersion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Csv {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Where the original is, if this is a copy.
+    pub copied_from: Option<String>,
+}
+
+/// Whether the copies of the operators that serve all namespaces are as they are wanted. `homes`
+/// are the namespaces of those operators, `namespaces` all that are not about to go.
+pub fn judge(
+    are_wanted: bool,
+    homes: &BTreeSet<String>,
+    namespaces: &BTreeSet<String>,
+    csvs: &[Csv],
+) -> Copies {
+    let copies: BTreeSet<(&str, &str, &str)> = csvs
+        .iter()
+        .filter_map(|csv| {
+            let home = csv.copied_from.as_deref()?;
+            let is_concerned = homes.contains(home);
+            is_concerned.then_some((home, csv.name.as_str(), csv.namespace.as_str()))
+        })
+        .collect();
+    let mut originals = csvs
+        .iter()
+        .filter(|csv| csv.copied_from.is_none() && homes.contains(&csv.namespace));
+    let are_as_wanted = if are_wanted {
+        originals.all(|csv| {
+            let mut others = namespaces.iter().filter(|name| **name != csv.namespace);
+            others.all(|namespace| copies.contains(&(&csv.namespace, &csv.name, namespace)))
+        })
+    } else {
+        copies.is_empty()
+    };
+    if are_as_wanted {
+        Copies::AsWanted
+    } else {
+        Copies::Underway
+    }
 }
 
 /// What the status of the OLMConfig should say. Equal to what it says, times included, if there is
@@ -109,6 +156,33 @@ mod tests {
         assert_eq!(condition.reason, reason);
         assert!(condition.message.contains(words), "{condition:?}");
         assert_eq!(condition.last_transition_time, Some(time(1)));
+    }
+
+    /// The operator `a` of `home` serves all namespaces, `b` of `one` does not.
+    #[rstest]
+    #[case::wanted_everywhere(true, &["one", "two"], Copies::AsWanted)]
+    #[case::missing_somewhere(true, &["one"], Copies::Underway)]
+    #[case::unwanted_and_gone(false, &[], Copies::AsWanted)]
+    #[case::unwanted_and_there(false, &["two"], Copies::Underway)]
+    fn only_operators_that_serve_all_namespaces_count(
+        #[case] are_wanted: bool,
+        #[case] copied_to: &[&str],
+        #[case] expected: Copies,
+    ) {
+        let csv = |namespace: &str, name: &str, from: Option<&str>| Csv {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            copied_from: from.map(ToOwned::to_owned),
+        };
+        let mut csvs = vec![
+            csv("home", "a", None),
+            csv("one", "b", None),
+            csv("two", "b", Some("one")),
+        ];
+        csvs.extend(copied_to.iter().map(|to| csv(to, "a", Some("home"))));
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        let (homes, namespaces) = (names(&["home"]), names(&["home", "one", "two"]));
+        assert_eq!(judge(are_wanted, &homes, &namespaces, &csvs), expected);
     }
 
     #[test]

@@ -11,6 +11,8 @@ mod catalog_sources;
 mod crds;
 mod csv;
 mod install_plan;
+mod operator_groups;
+mod operators;
 mod plan;
 mod pods;
 mod subscriptions;

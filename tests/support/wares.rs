@@ -386,7 +386,11 @@ impl Shop {
         self.push(&image, &format!("{name}:latest")).await
     }
 
-    async fn push(&self, image: &chandler::oci::Image, name: &str) -> anyhow::Result<String> {
+    async fn push(
+        &self,
+        image: &chandler::oci::image::Image,
+        name: &str,
+    ) -> anyhow::Result<String> {
         let reference = format!("{}/{}/{name}", self.registry, self.prefix);
         let target = reference.parse().context("no reference")?;
         self.client().push_image(image, &target).await?;

@@ -204,3 +204,22 @@ fn an_api_that_is_not_there_yet_has_no_roles() {
     assert_eq!(api_roles(&csv(), &[]), []);
     assert_eq!(api_roles(&csv(), &definitions()[1..]).len(), 3);
 }
+
+#[test]
+fn only_what_lacks_a_role_has_to_be_looked_up() {
+    let csv = csv();
+    let names: Vec<String> = api_roles(&csv, &definitions())
+        .iter()
+        .map(kube::ResourceExt::name_any)
+        .collect();
+    let without = |missing: &str| {
+        without_roles(&csv, |name| {
+            name != missing && names.iter().any(|it| it == name)
+        })
+    };
+    assert_eq!(without(""), []);
+    let widgets = (DefinitionKind::Crd, "widgets.example.com".to_owned());
+    assert_eq!(without("widgets.example.com-v1-crdview"), [widgets]);
+    let gears = (DefinitionKind::ApiService, "v2.gear.io".to_owned());
+    assert_eq!(without("gears-v2-edit"), [gears]);
+}

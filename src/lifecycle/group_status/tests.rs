@@ -15,6 +15,10 @@ fn group(spec: &Value) -> OperatorGroup {
     .unwrap()
 }
 
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "it stands for an outcome that may be an error"
+)]
 fn named(names: &[&str]) -> Result<Targets, TargetsError> {
     Ok(Targets::Named(
         names.iter().map(ToString::to_string).collect(),

@@ -1,0 +1,73 @@
+//! OLMConfig: its status says whether ClusterServiceVersions are copied.
+
+use kube::ResourceExt as _;
+use kube::api::{Api, PostParams};
+
+use super::context::Context;
+use super::error::Error;
+use super::key::ObjectKey;
+use super::queue::Next;
+use super::run::MANAGER;
+use crate::api::labels;
+use crate::api::olm_config::{self, OlmConfig};
+use crate::lifecycle::copied_csvs::{self, Csv};
+use crate::lifecycle::targets::Targets;
+
+/// Looks at the only OLMConfig.
+pub(super) async fn reconcile(context: &Context) -> Result<Next, Error> {
+    let key = ObjectKey::new("", olm_config::NAME);
+    let Some(config) = context.caches.olm_configs.get(&key) else {
+        return Ok(Next::Wait);
+    };
+    // Who sees some namespaces only cannot tell how the cluster is.
+    if !context.settings.watched_namespaces.is_empty() {
+        return Ok(Next::Wait);
+    }
+    let copies = copies(context, config.spec.copies_csvs());
+    let status = copied_csvs::status(&config, copies, &context.now());
+    if config.status.as_ref() == Some(&status) {
+        return Ok(Next::Wait);
+    }
+    let mut config = (*config).clone();
+    config.status = Some(status);
+    let api = Api::<OlmConfig>::all(context.client.clone());
+    let parameters = PostParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PostParams::default()
+    };
+    api.replace_status(&config.name_any(), &parameters, &config)
+        .await
+        .map_err(Error::while_("writing the status"))?;
+    Ok(Next::Wait)
+}
+
+fn copies(context: &Context, are_wanted: bool) -> copied_csvs::Copies {
+    let caches = &context.caches;
+    let groups = caches.operator_groups.all();
+    let homes = groups
+        .iter()
+        .filter(|group| {
+            let status = group.status.as_ref();
+            status.is_some_and(|it| Targets::from_status(&it.namespaces) == Targets::All)
+        })
+        .filter_map(|group| group.namespace())
+        .collect();
+    let namespaces = caches
+        .namespaces
+        .all()
+        .iter()
+        .filter(|namespace| namespace.metadata.deletion_timestamp.is_none())
+        .map(|namespace| namespace.name_any())
+        .collect();
+    let csvs: Vec<Csv> = caches
+        .csvs
+        .all()
+        .iter()
+        .map(|csv| Csv {
+            namespace: csv.namespace().unwrap_or_default(),
+            name: csv.name_any(),
+            copied_from: csv.labels().get(labels::COPIED_FROM).cloned(),
+        })
+        .collect();
+    copied_csvs::judge(are_wanted, &homes, &namespaces, &csvs)
+}
