@@ -4,6 +4,7 @@ use anyhow::{Context as _, ensure};
 use chandler::api::conditions::StepStatus;
 use chandler::api::labels;
 use chandler::plan::apply::{AppliedCrd, Applier, Conversion, Error, How};
+use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
@@ -80,6 +81,39 @@ async fn a_schema_that_live_objects_break_is_refused_with_their_names_and_fields
         crd.ship(&applier, &namespace, "ark", &json!({"size": 99})).await?;
         let applied = apply(&applier, &tighter).await?;
         assert_eq!(applied.applied.status, StepStatus::Present);
+        crd.delete(case).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_object_that_breaks_the_schema_is_found_behind_hundreds_that_do_not() {
+    on_cluster(async |case| {
+        let namespace = case.namespace().await?;
+        let crd = Crd::new("pages");
+        let applier = Applier::new(case.client.clone());
+        apply(&applier, &crd.of(&json!({"size": {"type": "integer"}}))).await?;
+        established(case, &crd).await?;
+        // More than one page of a list, and the one that matters comes last by name.
+        let ships = (0..520)
+            .map(|at| (format!("a-{at}"), 1))
+            .chain([("z".to_owned(), 300)]);
+        let (crd, applier, namespace) = (&crd, &applier, &namespace);
+        let created = futures::stream::iter(ships).map(|(name, size)| async move {
+            crd.ship(applier, namespace, &name, &json!({"size": size}))
+                .await
+        });
+        created.buffer_unordered(16).try_collect::<()>().await?;
+        let tighter = crd.of(&json!({"size": {"type": "integer", "maximum": 100}}));
+        let error = apply(applier, &tighter).await.err().context("taken")?;
+        ensure!(
+            error.to_string().contains("one object would be invalid"),
+            "{error}"
+        );
+        ensure!(
+            error.to_string().contains(&format!("{namespace}/z")),
+            "{error}"
+        );
         crd.delete(case).await
     })
     .await;

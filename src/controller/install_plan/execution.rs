@@ -5,34 +5,27 @@
 //! exist when it is written first: it is written once more with its owner, and only then the step of
 //! the CSV counts as done. So a plan that was stopped anywhere does the missing part again.
 
+mod crds;
+mod objects;
+
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use serde_json::Value;
 
 use super::account::Account;
 use super::events;
-use super::manifests::{Manifests, named};
-use crate::api::GROUP;
+use super::manifests::Manifests;
 use crate::api::conditions::StepStatus;
-use crate::api::install_plan::{InstallPlan, InstallPlanStatus, Step, StepResource};
-use crate::api::labels;
-use crate::controller::bundles::Problem;
+use crate::api::install_plan::{InstallPlan, InstallPlanStatus, Step};
 use crate::controller::context::Context;
-use crate::plan::apply::{Applied, Applier, Conversion, Error as ApplyError, How};
-use crate::plan::object::converted_crds;
-use crate::plan::order::{Rank, order};
+use crate::plan::Trouble;
+use crate::plan::apply::{Applied, Applier, Error as ApplyError, How};
+use crate::plan::order::Rank;
 use crate::plan::progress::is_done;
-use crate::plan::step::package_of;
-use crate::plan::{Placement, Trouble, prepare};
+use objects::{copied_from, is_csv, rank_of, ranked};
 
-/// How long a pass waits for new CRDs to be served. Mostly they are at once, and another pass costs
-/// more.
-const API_PATIENCE: Duration = Duration::from_secs(3);
-/// How often it looks.
-const API_PAUSE: Duration = Duration::from_millis(50);
 /// How long a kind may be missing before the plan fails: something else may be about to bring it.
 const KIND_GRACE: Duration = Duration::from_mins(1);
 /// How many troubles are told at once.
@@ -141,87 +134,6 @@ impl Execution<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Writes a CRD that is not there yet.
-    async fn crd(&mut self, at: usize) -> Result<(), Stop> {
-        if self.is_done(at) || self.statuses.get(at) == Some(&StepStatus::WaitingForApi) {
-            return Ok(());
-        }
-        let Some(object) = self.ready(at, false, None).await? else {
-            return Ok(());
-        };
-        let csv = self.owner_of(at, &object);
-        let conversion = match self.converted_by(&csv).await?.contains(&self.name(at)) {
-            true => Conversion::ByCsv,
-            false => Conversion::AsWritten,
-        };
-        match self.context.applier.apply_crd(&object, conversion).await {
-            Ok(outcome) => {
-                self.has_new_crds = true;
-                self.warn(at, &outcome.applied).await;
-                events::doubts(self.context, self.plan, at, &outcome.doubts).await;
-                let status = match outcome.is_established {
-                    true => outcome.applied.status,
-                    false => StepStatus::WaitingForApi,
-                };
-                self.set(at, status);
-                Ok(())
-            }
-            Err(error) => self.failed(at, &error),
-        }
-    }
-
-    /// Whether all CRDs of the plan are served: after a little while if they were only just written.
-    async fn apis_are_served(&mut self) -> Result<bool, Stop> {
-        let patience = match self.has_new_crds {
-            true => API_PATIENCE,
-            false => Duration::ZERO,
-        };
-        let deadline = Instant::now() + patience;
-        loop {
-            let mut waits = false;
-            for at in 0..self.steps.len() {
-                if self.statuses.get(at) == Some(&StepStatus::WaitingForApi) {
-                    waits |= !self.is_served(at).await?;
-                }
-            }
-            if !waits {
-                return Ok(self.problems.is_empty());
-            }
-            if Instant::now() >= deadline || !self.problems.is_empty() {
-                return Ok(false);
-            }
-            sleep(API_PAUSE).await;
-        }
-    }
-
-    async fn is_served(&mut self, at: usize) -> Result<bool, Stop> {
-        let Some(step) = self.steps.get(at) else {
-            return Ok(true);
-        };
-        match self
-            .context
-            .applier
-            .crd_is_established(&step.resource.name)
-            .await
-        {
-            Ok(Some(true)) => {
-                self.set(at, StepStatus::Created);
-                Ok(true)
-            }
-            Ok(Some(false)) => Ok(false),
-            // Somebody deleted it.
-            Ok(None) => {
-                self.set(at, StepStatus::NotPresent);
-                self.crd(at).await?;
-                Ok(false)
-            }
-            Err(error) => {
-                self.failed(at, &error)?;
-                Ok(false)
-            }
-        }
     }
 
     /// Writes one of the objects that a CSV needs, with its owner if that exists.
@@ -348,101 +260,6 @@ impl Execution<'_> {
         }
     }
 
-    /// The object of a step as it is in the plan.
-    async fn read(&mut self, at: usize) -> Result<Option<Value>, Stop> {
-        let Some(step) = self.steps.get(at) else {
-            return Ok(None);
-        };
-        match self.manifests.object(step).await {
-            Ok(object) => Ok(Some(object)),
-            Err(Problem::Unusable(problem)) => Err(Stop(problem)),
-            Err(Problem::Failed(problem)) => {
-                self.problems.push(problem);
-                Ok(None)
-            }
-        }
-    }
-
-    /// The object of a step as it is written.
-    async fn ready(
-        &mut self,
-        at: usize,
-        is_namespaced: bool,
-        uid: Option<&str>,
-    ) -> Result<Option<Value>, Stop> {
-        match self.read(at).await? {
-            Some(object) => self.prepared(at, object, is_namespaced, uid).await,
-            None => Ok(None),
-        }
-    }
-
-    async fn prepared(
-        &mut self,
-        at: usize,
-        object: Value,
-        is_namespaced: bool,
-        uid: Option<&str>,
-    ) -> Result<Option<Value>, Stop> {
-        let csv = self.owner_of(at, &object);
-        let converted = match Rank::of(&named_resource(&object)) {
-            Rank::Crd => self.converted_by(&csv).await?,
-            _ => Vec::new(),
-        };
-        let package = package_of(self.plan, &csv);
-        let placement = Placement {
-            namespace: self.namespace,
-            csv: &csv,
-            csv_uid: uid,
-            namespaced: is_namespaced,
-            package: package.as_deref(),
-            converted_crds: &converted,
-        };
-        prepare(object, placement).map_err(|error| Stop(error.to_string()))
-    }
-
-    /// The CRDs that the webhooks of a CSV of this plan convert.
-    async fn converted_by(&mut self, csv: &str) -> Result<Vec<String>, Stop> {
-        let step = self.steps.iter().position(|step| is_csv(step, csv));
-        let Some(at) = step else {
-            return Ok(Vec::new());
-        };
-        let csv = self.read(at).await?;
-        Ok(csv.as_ref().map(converted_crds).unwrap_or_default())
-    }
-
-    /// The CSV that an object belongs to: plans of OLM say it in the object, too.
-    fn owner_of(&self, at: usize, object: &Value) -> String {
-        let resolving = self.steps.get(at).map(|step| step.resolving.as_str());
-        if let Some(csv) = resolving.filter(|csv| !csv.is_empty()) {
-            return csv.to_owned();
-        }
-        let owners = object.pointer("/metadata/ownerReferences");
-        let owners = owners.and_then(Value::as_array);
-        let csv = owners
-            .into_iter()
-            .flatten()
-            .find(|owner| owner["kind"] == "ClusterServiceVersion");
-        let name = csv.and_then(|owner| owner["name"].as_str());
-        name.unwrap_or_default().to_owned()
-    }
-
-    /// The uid of a CSV of the namespace, if it exists.
-    async fn uid_of(&mut self, csv: &str) -> Result<Option<String>, ApplyError> {
-        if let Some(known) = self.csvs.get(csv) {
-            return Ok(known.clone());
-        }
-        let asked = json!({
-            "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "ClusterServiceVersion",
-            "metadata": {"name": csv, "namespace": self.namespace},
-        });
-        let live = self.context.applier.get(&asked).await?;
-        let live = live.filter(|live| copied_from(live).is_none());
-        let uid = live.as_ref().and_then(|live| live.pointer("/metadata/uid"));
-        let uid = uid.and_then(Value::as_str).map(str::to_owned);
-        self.csvs.insert(csv.to_owned(), uid.clone());
-        Ok(uid)
-    }
-
     /// Whether the plan has a CSV of this name.
     fn brings(&self, csv: &str) -> bool {
         self.steps.iter().any(|step| is_csv(step, csv))
@@ -528,46 +345,4 @@ impl Execution<'_> {
         }
         Some(Trouble::Passing(told))
     }
-}
-
-/// The steps in the order in which they are done. Plans of OLM may leave out the group of a kind.
-fn ranked(steps: &[Step]) -> Vec<(usize, Rank)> {
-    let whole: Vec<Step> = steps
-        .iter()
-        .map(|step| Step {
-            resource: named_resource(&named(json!({}), step)),
-            ..Step::default()
-        })
-        .collect();
-    let ranks = order(&whole).into_iter();
-    ranks
-        .filter_map(|at| Some((at, Rank::of(&whole.get(at)?.resource))))
-        .collect()
-}
-
-fn rank_of(step: &Step) -> Rank {
-    Rank::of(&named_resource(&named(json!({}), step)))
-}
-
-/// Group, version and kind of an object as a step has them.
-fn named_resource(object: &Value) -> StepResource {
-    let api_version = object["apiVersion"].as_str().unwrap_or_default();
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    StepResource {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        kind: object["kind"].as_str().unwrap_or_default().to_owned(),
-        ..StepResource::default()
-    }
-}
-
-fn is_csv(step: &Step, name: &str) -> bool {
-    step.resource.kind == "ClusterServiceVersion" && step.resource.name == name
-}
-
-/// The namespace of the CSV that this is a copy of.
-fn copied_from(csv: &Value) -> Option<&str> {
-    csv.pointer("/metadata/labels")?
-        .get(labels::COPIED_FROM)?
-        .as_str()
 }

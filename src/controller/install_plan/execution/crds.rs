@@ -1,0 +1,111 @@
+//! CRDs: written first, and waited for.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::objects::is_csv;
+use super::{Execution, Stop};
+use crate::api::conditions::StepStatus;
+use crate::controller::install_plan::events;
+use crate::plan::apply::Conversion;
+use crate::plan::object::converted_crds;
+
+/// How long a pass waits for new CRDs to be served. Mostly they are at once, and another pass costs
+/// more.
+const API_PATIENCE: Duration = Duration::from_secs(3);
+/// How often it looks.
+const API_PAUSE: Duration = Duration::from_millis(50);
+
+impl Execution<'_> {
+    /// Writes a CRD that is not there yet.
+    pub(super) async fn crd(&mut self, at: usize) -> Result<(), Stop> {
+        if self.is_done(at) || self.statuses.get(at) == Some(&StepStatus::WaitingForApi) {
+            return Ok(());
+        }
+        let Some(object) = self.ready(at, false, None).await? else {
+            return Ok(());
+        };
+        let csv = self.owner_of(at, &object);
+        let conversion = match self.converted_by(&csv).await?.contains(&self.name(at)) {
+            true => Conversion::ByCsv,
+            false => Conversion::AsWritten,
+        };
+        match self.context.applier.apply_crd(&object, conversion).await {
+            Ok(outcome) => {
+                self.has_new_crds = true;
+                self.warn(at, &outcome.applied).await;
+                events::doubts(self.context, self.plan, at, &outcome.doubts).await;
+                let status = match outcome.is_established {
+                    true => outcome.applied.status,
+                    false => StepStatus::WaitingForApi,
+                };
+                self.set(at, status);
+                Ok(())
+            }
+            Err(error) => self.failed(at, &error),
+        }
+    }
+
+    /// Whether all CRDs of the plan are served: after a little while if they were only just written.
+    pub(super) async fn apis_are_served(&mut self) -> Result<bool, Stop> {
+        let patience = match self.has_new_crds {
+            true => API_PATIENCE,
+            false => Duration::ZERO,
+        };
+        let deadline = Instant::now() + patience;
+        loop {
+            let mut waits = false;
+            for at in 0..self.steps.len() {
+                if self.statuses.get(at) == Some(&StepStatus::WaitingForApi) {
+                    waits |= !self.is_served(at).await?;
+                }
+            }
+            if !waits {
+                return Ok(self.problems.is_empty());
+            }
+            if Instant::now() >= deadline || !self.problems.is_empty() {
+                return Ok(false);
+            }
+            sleep(API_PAUSE).await;
+        }
+    }
+
+    async fn is_served(&mut self, at: usize) -> Result<bool, Stop> {
+        let Some(step) = self.steps.get(at) else {
+            return Ok(true);
+        };
+        match self
+            .context
+            .applier
+            .crd_is_established(&step.resource.name)
+            .await
+        {
+            Ok(Some(true)) => {
+                self.set(at, StepStatus::Created);
+                Ok(true)
+            }
+            Ok(Some(false)) => Ok(false),
+            // Somebody deleted it.
+            Ok(None) => {
+                self.set(at, StepStatus::NotPresent);
+                self.crd(at).await?;
+                Ok(false)
+            }
+            Err(error) => {
+                self.failed(at, &error)?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// The CRDs that the webhooks of a CSV of this plan convert.
+    pub(super) async fn converted_by(&mut self, csv: &str) -> Result<Vec<String>, Stop> {
+        let step = self.steps.iter().position(|step| is_csv(step, csv));
+        let Some(at) = step else {
+            return Ok(Vec::new());
+        };
+        let csv = self.read(at).await?;
+        Ok(csv.as_ref().map(converted_crds).unwrap_or_default())
+    }
+}
