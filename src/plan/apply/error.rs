@@ -266,7 +266,6 @@ fn advice(message: &str, account: Option<&Account>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kube::core::response::{StatusCause, StatusDetails};
     use rstest::rstest;
     use serde_json::json;
 
@@ -335,25 +334,20 @@ mod tests {
 
     #[test]
     fn a_namespace_that_is_missing_or_going_is_told_from_a_missing_kind() {
-        let mut status = Status::failure("namespaces \"ns\" not found", "NotFound").with_code(404);
-        status.details = Some(StatusDetails {
-            kind: "namespaces".to_owned(),
-            ..StatusDetails::default()
-        });
-        let error = Error::from_status(status, role(), None);
-        assert!(matches!(error, Error::NoNamespace { .. }), "{error}");
-
-        let mut status = Status::failure("is being terminated", "Forbidden").with_code(403);
-        status.details = Some(StatusDetails {
-            causes: vec![StatusCause {
-                reason: "NamespaceTerminating".to_owned(),
-                message: String::new(),
-                field: String::new(),
-            }],
-            ..StatusDetails::default()
-        });
-        let error = Error::from_status(status, role(), None);
-        assert!(matches!(error, Error::NoNamespace { .. }), "{error}");
+        for status in [
+            json!({
+                "code": 404, "message": "namespaces \"ns\" not found", "reason": "NotFound",
+                "details": {"name": "ns", "kind": "namespaces"},
+            }),
+            json!({
+                "code": 403, "message": "it is being terminated", "reason": "Forbidden",
+                "details": {"kind": "roles", "causes": [{"reason": "NamespaceTerminating"}]},
+            }),
+        ] {
+            let status: Status = serde_json::from_value(status).unwrap();
+            let error = Error::from_status(status, role(), None);
+            assert!(matches!(error, Error::NoNamespace { .. }), "{error}");
+        }
     }
 
     #[test]
