@@ -6,7 +6,6 @@ use anyhow::ensure;
 use chandler::oci::image::{Compression, File, Image, Start};
 use chandler::oci::push::{Transport, push};
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::Api;
 use kube::runtime::conditions;
 use serde_json::json;
 use tokio::process::Command;
