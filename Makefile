@@ -25,9 +25,10 @@ help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo demo-down
-demo: ## A cluster with Chandler's API, and an operator published to its registry
+demo: ## A cluster, an operator published to its registry, and Chandler that installs it
 	@deploy/demo.sh
-demo-down: ## Take the demo's cluster down
+demo-down: ## Take the demo's Chandler and its cluster down
+	@deploy/demo-down.sh
 	@$(LOCAL) down --name demo
 
 .PHONY: test test-unit test-registry test-cluster test-local
@@ -63,7 +64,7 @@ lint: ## Everything that is checked without being run
 	cargo clippy --all-targets -- -D warnings
 	@cd deploy/local && test -z "$$(gofmt -l .)" || { echo "error: run \`make fmt\`"; exit 1; }
 	cd deploy/local && go vet ./...
-	@if command -v shellcheck >/dev/null; then shellcheck $(LOCAL) deploy/demo.sh .ci/run; \
+	@if command -v shellcheck >/dev/null; then shellcheck $(LOCAL) deploy/demo.sh deploy/demo-down.sh .ci/run; \
 	  else echo "shellcheck is not installed: scripts not checked"; fi
 fmt: ## Format all code
 	cargo fmt

@@ -37,11 +37,29 @@ if [ -n "$registry" ]; then
   chandler catalog lint "$registry/demo/catalog:latest" --plain-http "$registry"
   chandler graph gopher --catalog "$registry/demo/catalog:latest" -o mermaid --plain-http "$registry"
   cd - >/dev/null
-fi
 
-step "An operator's wish, as its users write it"
-kubectl apply -f deploy/samples/
-kubectl get subscriptions,operatorgroups,catalogsources -n chandler-demo
+  step "Chandler looks after the cluster"
+  deploy/demo-down.sh quietly
+  mkdir -p target/demo
+  kubectl create namespace chandler-system --dry-run=client -o yaml | kubectl apply -f - >/dev/null
+  # In the background until `make demo-down`; a cluster of one's own would run it as pods (`chandler deploy`).
+  echo "\$ chandler run"
+  setsid "$binary" run --kubeconfig "$("$local" kubeconfig --name demo)" --plain-http "$registry" \
+    --cache-dir target/demo/cache >target/demo/chandler.log 2>&1 </dev/null &
+  echo $! >target/demo/pid
+
+  step "A Subscription, as its users write it"
+  sed "s|registry.example.com/hub/catalog:latest|$registry/demo/catalog:latest|" deploy/samples/demo.yaml |
+    kubectl apply -f -
+  kubectl wait subscription/gopher -n chandler-demo --for=condition=Installed --timeout=120s
+  kubectl get subscriptions,installplans,clusterserviceversions,operatorgroups,catalogsources -n chandler-demo
+  # It is not healthy before its deployment runs, which nothing makes yet.
+  chandler status gopher -n chandler-demo --kubeconfig "$("$local" kubeconfig --name demo)" || true
+else
+  step "An operator's wish, as its users write it"
+  kubectl apply -f deploy/samples/
+  kubectl get subscriptions,operatorgroups,catalogsources -n chandler-demo
+fi
 
 step "Look around, and take it down again with: make demo-down"
 echo "  export KUBECONFIG=$("$local" kubeconfig --name demo)"

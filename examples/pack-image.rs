@@ -13,12 +13,18 @@ use chandler::oci::layout;
 use chandler::oci::push::{Transport, push};
 use clap::Parser;
 
+/// Where programs look for certificates.
+const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
 /// Pack a static binary as an OCI image
 #[derive(Debug, Parser)]
 struct Args {
     /// The program; it becomes the entrypoint under its own name
     #[arg(long, value_name = "FILE")]
     binary: PathBuf,
+    /// Certificates of authorities that registries are trusted by; none if there is no such file
+    #[arg(long, value_name = "FILE", default_value = CERTIFICATES)]
+    certificates: PathBuf,
     /// Where to write the image, as an OCI layout
     #[arg(long, value_name = "DIR")]
     layout: PathBuf,
@@ -71,14 +77,25 @@ async fn run(args: Args) -> anyhow::Result<()> {
         .into(),
         ..Start::default()
     };
-    let image = Image::build(
-        vec![File {
-            path: name.to_string(),
-            mode: 0o755,
-            content,
-        }],
-        &start,
-    )?;
+    let mut files = vec![File {
+        path: name.to_string(),
+        mode: 0o755,
+        content,
+    }];
+    // Without them no registry on the internet could be spoken to.
+    if args.certificates.exists() {
+        files.push(File {
+            path: CERTIFICATES.trim_start_matches('/').to_owned(),
+            mode: 0o644,
+            content: fs_err::read(&args.certificates)?,
+        });
+    } else {
+        anstream::eprintln!(
+            "warning: {} is not there, and so not in the image",
+            args.certificates.display()
+        );
+    }
+    let image = Image::build(files, &start)?;
     layout::write(&args.layout, &args.tag, &image)?;
     anstream::println!("{} in {}", image.manifest.digest, args.layout.display());
     if let Some(reference) = args.push {

@@ -154,6 +154,10 @@ func goBuild(directory string, m module, target string, packages []string, each 
 	command.Dir = directory
 	// Static, so that the pause program runs in an image that holds nothing else.
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if os.Getenv("GOGC") == "" {
+		// Short-lived compilers with memory to spare need not collect garbage so often.
+		command.Env = append(command.Env, "GOGC=400")
+	}
 	messages, err := command.StderrPipe()
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 //! The contents of catalogs, as far as they could be read.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -43,12 +43,16 @@ impl Known {
 
 /// The catalogs of the cluster.
 #[derive(Debug, Default)]
-pub(crate) struct Catalogs(RwLock<BTreeMap<CatalogKey, Known>>);
+pub(crate) struct Catalogs {
+    known: RwLock<BTreeMap<CatalogKey, Known>>,
+    /// Since when somebody waits for a catalog that was not looked at yet.
+    awaited: Mutex<BTreeMap<CatalogKey, Instant>>,
+}
 
 impl Catalogs {
     /// What is known of a catalog.
     pub(crate) fn get(&self, key: &CatalogKey) -> Option<Known> {
-        self.0
+        self.known
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .get(key)
@@ -57,7 +61,10 @@ impl Catalogs {
 
     /// Takes note of what was found, and says whether that is news.
     pub(crate) fn set(&self, key: &CatalogKey, mut known: Known) -> bool {
-        let mut catalogs = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut catalogs = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        awaited.remove(key);
+        drop(awaited);
         let failing = catalogs.get(key).and_then(|before| before.failing);
         known.failing = known
             .problem
@@ -79,9 +86,16 @@ impl Catalogs {
         failing.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
+    /// For how long a catalog was waited for that was not looked at yet.
+    pub(crate) fn awaited_for(&self, key: &CatalogKey) -> Duration {
+        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = awaited.entry(key.clone()).or_insert_with(Instant::now);
+        since.elapsed()
+    }
+
     /// Forgets a catalog, and says whether it was known.
     pub(crate) fn remove(&self, key: &CatalogKey) -> bool {
-        let mut catalogs = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut catalogs = self.known.write().unwrap_or_else(PoisonError::into_inner);
         catalogs.remove(key).is_some()
     }
 }

@@ -8,6 +8,7 @@ mod resolution;
 mod world;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use kube::api::{Api, PostParams};
 use kube::runtime::events::{Event, EventType};
@@ -27,12 +28,21 @@ use crate::plan::subscription::{
 };
 use crate::resolver::{CatalogKey, Component, Snapshot};
 
+/// How long a catalog is waited for that was never looked at, such as after a start: what is there
+/// a moment later was not missing. Others do not have to wait for one that takes longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Looks at one namespace.
 pub(super) async fn reconcile(context: &Context, namespace: &str) -> Result<Next, Error> {
     let world = World::read(context, namespace).await?;
     count(context);
     if world.subscriptions.is_empty() {
         return Ok(Next::Wait);
+    }
+    if let Some(catalog) = world.unread(context) {
+        tracing::debug!(namespace, %catalog, "a catalog is about to be read for the first time");
+        // Whoever reads it tells when it is read; this is for one that takes too long.
+        return Ok(Next::After(PATIENCE));
     }
     let mut surroundings = world.surroundings(context);
     let answer = match surroundings.groups {

@@ -1,16 +1,21 @@
 //! CatalogSources on a real API server: read without a pod, kept current, and said how they are.
 
 use anyhow::ensure;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chandler::api::catalog_source::CatalogSource;
 use chandler::api::conditions::{CatalogSourceReason, ConnectionState, SubscriptionConditionType};
 use chandler::api::subscription::Subscription;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::api::DeleteParams;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
 use crate::support::case::on_cluster;
+use crate::support::controllers::Running;
+use crate::support::registry::{PASSWORD, Registry, USER};
 use crate::support::scene::{Scene, state};
-use crate::support::wares::{blobs, config_map_data, stable};
+use crate::support::wares::{Shop, blobs, config_map_data, stable};
 
 fn message(catalog: &CatalogSource) -> (CatalogSourceReason, String) {
     let status = catalog.status.clone().unwrap_or_default();
@@ -340,6 +345,155 @@ async fn a_deleted_catalog_is_missed_by_its_subscriptions_and_what_runs_stays() 
             .await?;
         ensure!(!said.message.is_empty(), "{said:?}");
         ensure!(scene.csvs().await? == ["gopher.v1.0.0"], "the CSV is gone");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_global_catalog_serves_other_namespaces_and_its_news_reach_them() {
+    on_cluster(async |case| {
+        let global = case.namespace().await?;
+        let namespace = case.simulated_namespace().await?;
+        let running = Running::start_with(case, &[&namespace], |settings| {
+            settings.global_namespaces = vec![global.clone()];
+        })
+        .await?;
+        let scene = Scene {
+            case,
+            namespace,
+            running: Some(running),
+        };
+        scene.group("own").await?;
+        let first = scene.operator("gopher", "1.0.0");
+        let data = config_map_data(&[stable([first.clone()])]);
+        scene
+            .create_in(&global, json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hub"}, "data": data,
+            }))
+            .await?;
+        scene
+            .create_in(&global, json!({
+                "apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource",
+                "metadata": {"name": "hub"}, "spec": {"sourceType": "internal", "configMap": "hub"},
+            }))
+            .await?;
+        scene
+            .subscribe("gopher", "hub", json!({"sourceNamespace": global}))
+            .await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let second = scene.operator("gopher", "1.1.0").replaces("1.0.0");
+        let data = config_map_data(&[stable([first, second])]);
+        let maps = Api::<ConfigMap>::namespaced(case.client.clone(), &global);
+        maps.patch(
+            "hub",
+            &PatchParams::default(),
+            &Patch::Merge(json!({"data": data})),
+        )
+        .await?;
+        scene.at_latest("gopher", "gopher.v1.1.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_operator_group_can_keep_a_broken_global_catalog_out() {
+    on_cluster(async |case| {
+        let global = case.namespace().await?;
+        let namespace = case.simulated_namespace().await?;
+        let running = Running::start_with(case, &[&namespace], |settings| {
+            settings.global_namespaces = vec![global.clone()];
+        })
+        .await?;
+        let scene = Scene {
+            case,
+            namespace,
+            running: Some(running),
+        };
+        scene
+            .create_in(
+                &global,
+                json!({
+                    "apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource",
+                    "metadata": {"name": "broken"},
+                    "spec": {"sourceType": "grpc", "image": "127.0.0.1:1/gone/catalog:latest"},
+                }),
+            )
+            .await?;
+        scene
+            .create(json!({
+                "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
+                "metadata": {"name": "own", "annotations": {
+                    "olm.operatorframework.io/exclude-global-namespace-resolution": "true",
+                }},
+                "spec": {"targetNamespaces": [scene.namespace]},
+            }))
+            .await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        let subscription = scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let health = subscription.status.unwrap_or_default().catalog_health;
+        ensure!(
+            health.len() == 1,
+            "the global one is none of its business: {health:?}"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn pull_secrets_open_a_registry_that_wants_a_login() {
+    on_cluster(async |case| {
+        let registry = Registry::start_with_login()?;
+        let address = registry.address.clone();
+        let namespace = case.simulated_namespace().await?;
+        let running = Running::start_with(case, &[&namespace], |settings| {
+            settings.registries.plain_http.insert(address.clone());
+        })
+        .await?;
+        let scene = Scene {
+            case,
+            namespace,
+            running: Some(running),
+        };
+        scene.group("own").await?;
+        let shop = Shop {
+            registry: address.clone(),
+            prefix: "private".to_owned(),
+            login: Some((USER.to_owned(), PASSWORD.to_owned())),
+        };
+        let channels = [stable([scene.operator("gopher", "1.0.0")])];
+        let image = shop.push_catalog("hub", &channels).await?;
+        scene
+            .catalog_of("hub", &image, json!({"secrets": ["login"]}))
+            .await?;
+        let refused = scene
+            .until("hub", "refused", |catalog: &CatalogSource| {
+                state(catalog) == Some(ConnectionState::TransientFailure)
+            })
+            .await?;
+        ensure!(
+            message(&refused).1.contains("login"),
+            "{:?}",
+            message(&refused)
+        );
+        let auth = STANDARD.encode(format!("{USER}:{PASSWORD}"));
+        let config = json!({"auths": {address: {"auth": auth}}}).to_string();
+        scene
+            .create(json!({
+                "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"},
+                "type": "kubernetes.io/dockerconfigjson",
+                "stringData": {".dockerconfigjson": config},
+            }))
+            .await?;
+        scene.ready_catalog("hub").await?;
+        // The bundles are behind the same login.
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
         Ok(())
     })
     .await;

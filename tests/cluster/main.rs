@@ -10,6 +10,7 @@ mod apply_crd;
 mod catalog_sources;
 mod crds;
 mod csv;
+mod deploy;
 mod install_plan;
 mod operator_groups;
 mod operators;

@@ -9,7 +9,7 @@ use chandler::api::conditions::{
 use chandler::api::install_plan::{Approval, InstallPlan};
 use chandler::api::operator_group::OperatorGroup;
 use chandler::api::subscription::Subscription;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
 use kube::ResourceExt as _;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -763,6 +763,193 @@ async fn a_status_is_not_written_again_when_nothing_changed() {
             after.status
         );
         ensure!(after.status.unwrap_or_default().state == SubscriptionState::AtLatestKnown);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_quota_holds_a_plan_up_until_there_is_room() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .create(json!({
+                "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "tight"},
+                "spec": {"hard": {"count/clusterserviceversions.operators.coreos.com": "0"}},
+            }))
+            .await?;
+        scene
+            .until("tight", "counted", |quota: &ResourceQuota| {
+                quota
+                    .status
+                    .as_ref()
+                    .is_some_and(|status| status.used.is_some())
+            })
+            .await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        let plan = scene
+            .plan_of("gopher", InstallPlanPhase::Installing)
+            .await?;
+        scene
+            .until(
+                &plan.name_any(),
+                "held up by the quota",
+                |plan: &InstallPlan| {
+                    let status = plan.status.clone().unwrap_or_default();
+                    status.message.contains("exceeded quota")
+                        && status.phase == InstallPlanPhase::Installing
+                },
+            )
+            .await?;
+        scene
+            .api::<ResourceQuota>()
+            .delete("tight", &DeleteParams::default())
+            .await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_account_of_the_group_that_may_not_install_is_told_what_it_lacks() {
+    on_cluster(async |case| {
+        let scene = Scene::without_group(case).await?;
+        scene
+            .create(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "weak"}}))
+            .await?;
+        scene
+            .create(json!({
+                "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
+                "metadata": {"name": "own"},
+                "spec": {"targetNamespaces": [scene.namespace], "serviceAccountName": "weak"},
+            }))
+            .await?;
+        let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
+        let gopher = scene.operator("gopher", "1.0.0").may(rule);
+        scene.config_map_catalog("hub", &[stable([gopher])]).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        let plan = scene.plan_of("gopher", InstallPlanPhase::Installing).await?;
+        scene
+            .until(&plan.name_any(), "refused", |plan: &InstallPlan| {
+                let message = plan.status.clone().unwrap_or_default().message;
+                let account = format!("system:serviceaccount:{}:weak", scene.namespace);
+                message.contains("forbidden") && message.contains(&account)
+            })
+            .await?;
+        for (kind, name) in [("Role", "strong"), ("RoleBinding", "strong")] {
+            let object = match kind {
+                "Role" => json!({
+                    "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+                    "metadata": {"name": name},
+                    "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}],
+                }),
+                _ => json!({
+                    "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+                    "metadata": {"name": name},
+                    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "strong"},
+                    "subjects": [{"kind": "ServiceAccount", "name": "weak", "namespace": scene.namespace}],
+                }),
+            };
+            scene.create(object).await?;
+        }
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_api_that_moved_to_another_package_is_not_provided_twice() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let old = scene.operator("gopher", "1.0.0").owns("Burrow");
+        scene.image_catalog("hub", &[stable([old.clone()])]).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        // The next version needs what it had, and another package has it now.
+        let new = scene
+            .operator("gopher", "2.0.0")
+            .replaces("1.0.0")
+            .requires("Burrow");
+        let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
+        scene
+            .shop()
+            .push_catalog("hub", &[stable([old, new]), stable([burrow])])
+            .await?;
+        scene.at_latest("gopher", "gopher.v2.0.0").await?;
+        let generated = format!("burrow-stable-hub-{}", scene.namespace);
+        scene.at_latest(&generated, "burrow.v1.0.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_a_channel_the_newest_version_that_provides_an_api_is_taken() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
+        let chain = [
+            scene.operator("burrow", "1.0.0").owns("Burrow"),
+            scene
+                .operator("burrow", "1.1.0")
+                .owns("Burrow")
+                .replaces("1.0.0"),
+            scene.operator("burrow", "1.2.0").replaces("1.1.0"),
+        ];
+        scene
+            .image_catalog("hub", &[stable([gopher]), stable(chain)])
+            .await?;
+        let approval = json!({"installPlanApproval": MANUAL});
+        scene.subscribe("gopher", "hub", approval).await?;
+        let plan = scene
+            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
+            .await?;
+        let csvs = &plan.spec.cluster_service_version_names;
+        ensure!(*csvs == ["burrow.v1.1.0", "gopher.v1.0.0"], "{csvs:?}");
+        approve(&scene, &plan).await?;
+        // What it keeps up to date later asks as the one who needs it does.
+        let generated = format!("burrow-stable-hub-{}", scene.namespace);
+        let generated = scene.at_latest(&generated, "burrow.v1.1.0").await?;
+        ensure!(
+            generated.spec.install_plan_approval == Approval::Manual,
+            "{:?}",
+            generated.spec
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_else_a_bundle_brings_is_installed_too() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene
+            .operator("gopher", "1.0.0")
+            .with(json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "tunnels"},
+                "data": {"depth": "3"},
+            }))
+            .with(json!({
+                "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "gopher"},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "gopher"}}},
+            }))
+            .with(json!({
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                "metadata": {"name": format!("gopher-{}", scene.namespace)}, "value": 7,
+            }));
+        scene.image_catalog("hub", &[stable([gopher])]).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
+        let tunnels = scene.api::<ConfigMap>().get("tunnels").await?;
+        let owners = tunnels.owner_references();
+        ensure!(owners.iter().any(|owner| owner.name == "gopher.v1.0.0"), "{owners:?}");
         Ok(())
     })
     .await;

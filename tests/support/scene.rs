@@ -73,6 +73,7 @@ impl<'c> Scene<'c> {
                 .clone()
                 .expect("a cluster with a registry"),
             prefix: self.namespace.clone(),
+            login: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use chandler::bundle::FileTree;
+use chandler::oci::auth::AuthConfig;
 use chandler::oci::client::{Registry, Settings};
 use chandler::publish::{bundle_image, catalog_image};
 use serde_json::{Value, json};
@@ -318,7 +319,7 @@ pub fn config_map_data(channels: &[Channel]) -> Value {
             });
             json!({
                 "packageName": name,
-                "defaultChannelName": channels[0].name,
+                "defaultChannel": channels[0].name,
                 "channels": heads.collect::<Vec<_>>(),
             })
         })
@@ -348,12 +349,18 @@ pub struct Shop {
     pub registry: String,
     /// The beginning of the names of all repositories of a test.
     pub prefix: String,
+    /// User and password, if the registry wants them.
+    pub login: Option<(String, String)>,
 }
 
 impl Shop {
     fn client(&self) -> Registry {
         let mut settings = Settings::default();
         settings.plain_http.insert(self.registry.clone());
+        if let Some((user, password)) = &self.login {
+            let login = AuthConfig::from_login(&self.registry, user, password, "the test");
+            settings.keychain = settings.keychain.with(login);
+        }
         Registry::new(settings)
     }
 

@@ -88,14 +88,32 @@ impl World {
         })
     }
 
+    /// The catalogs that the namespace may use.
+    fn visible(&self, context: &Context) -> Vec<&(CatalogSource, Option<Known>)> {
+        let excludes_global = self.excludes_global();
+        let may_use = |namespace: &str| {
+            namespace == self.namespace
+                || (!excludes_global && context.settings.is_global(namespace))
+        };
+        let all = self.catalogs.iter();
+        all.filter(|(object, _)| may_use(&object.namespace().unwrap_or_default()))
+            .collect()
+    }
+
+    /// A catalog that the namespace may use and that nobody has looked at so far, unless that takes
+    /// too long already.
+    pub(super) fn unread(&self, context: &Context) -> Option<CatalogKey> {
+        let visible = self.visible(context).into_iter();
+        let unread = visible.filter(|(_, known)| known.is_none());
+        let mut keys = unread.map(|(object, _)| {
+            CatalogKey::new(object.namespace().unwrap_or_default(), object.name_any())
+        });
+        keys.find(|key| context.catalogs.awaited_for(key) < super::PATIENCE)
+    }
+
     /// What the statuses of all Subscriptions depend on.
     pub(super) fn surroundings(&self, context: &Context) -> Surroundings {
-        let excludes_global = self.excludes_global();
-        let visible = self.catalogs.iter().filter(|(object, _)| {
-            let namespace = object.namespace().unwrap_or_default();
-            namespace == self.namespace
-                || (!excludes_global && context.settings.is_global(&namespace))
-        });
+        let visible = self.visible(context).into_iter();
         Surroundings {
             groups: Groups::of(self.groups.iter().map(|group| &**group)),
             catalogs: visible

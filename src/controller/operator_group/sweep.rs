@@ -30,7 +30,7 @@ pub(super) async fn sweep(context: &Context) -> Result<(), Error> {
         .map_err(Error::while_("listing OperatorGroups"))?;
     let alive: BTreeSet<String> = groups
         .iter()
-        .filter_map(|group| group.uid())
+        .filter_map(kube::ResourceExt::uid)
         .map(|uid| labels::operator_group_member(&uid))
         .collect();
     for namespace in namespaces {

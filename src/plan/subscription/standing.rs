@@ -105,8 +105,10 @@ impl<'a> Standing<'a> {
 
     /// What stays is both current and installed, unless a plan is still at work on something else.
     ///
-    /// A plan that did not do its work is left behind when nobody wants that any more.
-    fn keep(&mut self, surroundings: &Surroundings, share: &Share<'_>) {
+    /// If the plan that is referenced did not install it, the latest that did takes its place: the
+    /// CSV may have come before anybody noted the plan. A plan that did not do its work is left behind
+    /// when nobody wants that any more.
+    fn keep(&mut self, surroundings: &'a Surroundings, share: &Share<'_>) {
         let Some(kept) = share.kept.map(|kept| &kept.csv) else {
             return;
         };
@@ -114,10 +116,17 @@ impl<'a> Standing<'a> {
             return;
         }
         self.current.clone_from(kept);
-        let is_history = |plan: &Plan| plan.is_pending() || plan.is_failed();
-        if let Some(plan) = self.plan
-            && is_history(plan)
-            && !plan.installs(kept)
+        if self.misses_plan() || self.plan.is_some_and(|plan| plan.installs(kept)) {
+            return;
+        }
+        let mut plans: Vec<&Plan> = surroundings.plans.values().collect();
+        plans.retain(|plan| plan.installs(kept));
+        let latest = plans.into_iter().max_by_key(|plan| plan.generation);
+        if latest.is_some() {
+            self.plan = latest;
+        } else if self
+            .plan
+            .is_some_and(|plan| plan.is_pending() || plan.is_failed())
         {
             self.plan = None;
             self.reference = None;

@@ -19,20 +19,17 @@ fn package() -> Package {
         entries: vec![entry],
         properties: Vec::new(),
     };
-    let bundle = Bundle {
-        deprecation: Some("it leaks".to_owned()),
-        ..Bundle::new("ship", "ship.v1".to_owned(), "1.0.0", Vec::new())
-    };
+    let mut bundle = Bundle::new("ship", "ship.v1".to_owned(), "1.0.0", Vec::new());
+    bundle.deprecation = Some("it leaks".to_owned());
     let channel = Channel::new(listed, Some("take another".to_owned()));
-    Package {
-        deprecation: Some("no longer built".to_owned()),
-        ..Package::new(
-            "ship".to_owned(),
-            "stable".to_owned(),
-            vec![channel],
-            vec![bundle],
-        )
-    }
+    let mut package = Package::new(
+        "ship".to_owned(),
+        "stable".to_owned(),
+        vec![channel],
+        vec![bundle],
+    );
+    package.deprecation = Some("no longer built".to_owned());
+    package
 }
 
 fn case() -> Case {

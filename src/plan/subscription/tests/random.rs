@@ -16,6 +16,11 @@ fn name() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
+/// The name of an object, which is never empty.
+fn object() -> impl Strategy<Value = String> {
+    name().prop_filter("objects have names", |name| !name.is_empty())
+}
+
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), "\\PC{0,9}", Just("ü".repeat(40_000))]
 }
@@ -34,8 +39,15 @@ fn phase() -> impl Strategy<Value = InstallPlanPhase> {
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
-    (name(), name(), 0..4_i64, vec(name(), 0..3), phase(), text()).prop_map(
-        |(name, uid, generation, csvs, phase, message)| Plan {
+    (
+        object(),
+        name(),
+        0..4_i64,
+        vec(name(), 0..3),
+        phase(),
+        text(),
+    )
+        .prop_map(|(name, uid, generation, csvs, phase, message)| Plan {
             name,
             uid,
             generation,
@@ -43,8 +55,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             phase,
             failure: message.clone(),
             message,
-        },
-    )
+        })
 }
 
 fn csv() -> impl Strategy<Value = Csv> {
@@ -88,7 +99,7 @@ fn surroundings() -> impl Strategy<Value = Surroundings> {
     (
         groups(),
         vec(catalog, 0..4),
-        btree_map(name(), csv(), 0..4),
+        btree_map(object(), csv(), 0..4),
         vec(plan(), 0..4),
     )
         .prop_map(|(groups, catalogs, csvs, plans)| Surroundings {

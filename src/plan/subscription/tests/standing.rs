@@ -351,14 +351,15 @@ fn another_package_takes_over_by_a_plan_of_its_own() {
         stands(&case.status()),
         "boat.v1 ship.v1 UpgradePending install-b"
     );
-    let mut done = case
-        .csv("boat.v1", CsvPhase::Succeeded)
-        .solved(keeps("boat.v1"));
-    done.surroundings.csvs.remove("ship.v1");
-    assert_eq!(
-        stands(&done.go_on().status()),
-        "boat.v1 boat.v1 AtLatestKnown install-b"
-    );
+    let is_there = |case: Case| {
+        let mut case = case.csv("boat.v1", CsvPhase::Succeeded);
+        case.surroundings.csvs.remove("ship.v1");
+        case.solved(keeps("boat.v1"))
+    };
+    let expected = "boat.v1 boat.v1 AtLatestKnown install-b";
+    assert_eq!(stands(&is_there(case.clone().go_on()).status()), expected);
+    // Whether the plan was noted before its CSV came or not.
+    assert_eq!(stands(&is_there(case).status()), expected);
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! Chandler as its users run it: as pods, from the manifests that `chandler deploy` prints.
+
+use std::process::Stdio;
+
+use anyhow::ensure;
+use chandler::oci::image::{Compression, File, Image, Start};
+use chandler::oci::push::{Transport, push};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::Api;
+use kube::runtime::conditions;
+use serde_json::json;
+use tokio::process::Command;
+
+use crate::support::case::{Case, on_cluster};
+use crate::support::data::skipped;
+use crate::support::scene::Scene;
+use crate::support::wares::stable;
+
+#[tokio::test]
+async fn two_replicas_run_as_pods_without_any_rights_on_their_node_and_install_an_operator() {
+    on_cluster(async |case| {
+        if !case.cluster.real_node {
+            skipped(&case.name, "no real node: that needs root on Linux");
+            return Ok(());
+        }
+        let Some(registry) = &case.cluster.registry else {
+            skipped(
+                &case.name,
+                "CHANDLER_REGISTRY names no registry that your cluster can pull from",
+            );
+            return Ok(());
+        };
+        let scene = Scene {
+            case,
+            namespace: case.namespace().await?,
+            running: None,
+        };
+        let image = push_image(registry).await?;
+        deploy(case, &scene.namespace, &image).await?;
+        let deployments = scene.api::<Deployment>();
+        case.wait(
+            &deployments,
+            "chandler",
+            "rolled out",
+            conditions::is_deployment_completed(),
+        )
+        .await?;
+        scene.group("own").await?;
+        let gopher = scene.operator("gopher", "1.0.0").owns("Gopher");
+        scene.config_map_catalog("hub", &[stable([gopher])]).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let binding = [
+            "delete",
+            "clusterrolebinding",
+            "chandler",
+            "--ignore-not-found",
+        ];
+        case.cluster.kubectl(&binding).await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// The binary of this build in an image. Debug information would make it ten times as large.
+async fn push_image(registry: &str) -> anyhow::Result<String> {
+    let folder = tempfile::tempdir()?;
+    let binary = folder.path().join("chandler");
+    let stripped = Command::new("strip")
+        .arg("-o")
+        .arg(&binary)
+        .arg(env!("CARGO_BIN_EXE_chandler"))
+        .status()
+        .await;
+    if !stripped.is_ok_and(|status| status.success()) {
+        fs_err::copy(env!("CARGO_BIN_EXE_chandler"), &binary)?;
+    }
+    let start = Start {
+        entrypoint: vec!["/chandler".to_owned()],
+        user: "65532:65532".to_owned(),
+        ..Start::default()
+    };
+    let files = vec![File {
+        path: "chandler".to_owned(),
+        mode: 0o755,
+        content: fs_err::read(&binary)?,
+    }];
+    let image = Image::build_layers(vec![files], &start, Compression::None)?;
+    Ok(push(
+        &image,
+        &format!("{registry}/chandler-test/chandler:latest"),
+        Transport::Plain,
+    )
+    .await?)
+}
+
+async fn deploy(case: &Case, namespace: &str, image: &str) -> anyhow::Result<()> {
+    let printed = Command::new(env!("CARGO_BIN_EXE_chandler"))
+        .args(["deploy", "--image", image, "--namespace", namespace])
+        .arg(format!("--run-argument=--watch-namespace={namespace}"))
+        .arg(format!(
+            "--run-argument=--global-catalog-namespace={namespace}"
+        ))
+        .stdin(Stdio::null())
+        .output()
+        .await?;
+    ensure!(
+        printed.status.success(),
+        "{}",
+        String::from_utf8_lossy(&printed.stderr)
+    );
+    let file = tempfile::NamedTempFile::new()?;
+    fs_err::write(file.path(), &printed.stdout)?;
+    let path = file.path().to_string_lossy().into_owned();
+    let apply = ["apply", "--server-side", "--force-conflicts", "-f", &path];
+    case.cluster.kubectl(&apply).await?;
+    Ok(())
+}
