@@ -190,7 +190,7 @@ impl Applier {
         match self.live(target, kind).await? {
             Some(live) => Ok(present(&live)),
             None => Err(Error::Conflict {
-                target: target.clone(),
+                target: Box::new(target.clone()),
                 message: "it was there a moment ago, and is gone".to_owned(),
             }),
         }
@@ -276,9 +276,10 @@ impl Applier {
         loop {
             let refusal = match self.write(Method::PATCH, &url, Body::Apply(&object)).await {
                 Ok(mut answer) => {
-                    let status = match answer.is_created {
-                        true => StepStatus::Created,
-                        false => StepStatus::Present,
+                    let status = if answer.is_created {
+                        StepStatus::Created
+                    } else {
+                        StepStatus::Present
                     };
                     let live = answer.body.take();
                     let mut warnings = answer.warnings;
@@ -329,7 +330,7 @@ impl Applier {
         match self.kinds.find(&self.connection, &target.gvk).await {
             Ok(Some(kind)) => Ok(kind),
             Ok(None) => Err(Error::NoSuchKind {
-                target: target.clone(),
+                target: Box::new(target.clone()),
             }),
             Err(refusal) => Err(Error::from_refusal(refusal, target, None)),
         }
@@ -378,7 +379,7 @@ fn uid(object: &Value) -> String {
 fn ready(object: &Value, kind: &Kind, target: &Target) -> Result<Value, Error> {
     if kind.is_namespaced && target.namespace().is_none() {
         return Err(Error::Invalid {
-            target: target.clone(),
+            target: Box::new(target.clone()),
             message: format!(
                 "{} live in namespaces, and the object names none",
                 kind.plural

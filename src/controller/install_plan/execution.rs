@@ -341,7 +341,8 @@ impl Execution<'_> {
             .collect::<Vec<_>>()
             .join("; ");
         if self.problems.len() > TOLD {
-            told.push_str(&format!("; and {} more", self.problems.len() - TOLD));
+            let more = self.problems.len() - TOLD;
+            told = format!("{told}; and {more} more");
         }
         Some(Trouble::Passing(told))
     }

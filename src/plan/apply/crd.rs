@@ -108,7 +108,7 @@ impl Applier {
         if let Some(live) = &live {
             if live.pointer("/metadata/deletionTimestamp").is_some() {
                 return Err(Error::Unavailable {
-                    target: target.clone(),
+                    target: Box::new(target.clone()),
                     message: "it is being deleted, with all its objects; as soon as it is gone, it is made anew".to_owned(),
                 });
             }
@@ -148,16 +148,14 @@ impl Applier {
         if !verdict.is_allowed() {
             return Err(Error::CrdUnsafe {
                 message: refusal(&verdict, target, manifest),
-                target: target.clone(),
+                target: Box::new(target.clone()),
             });
         }
-        let mut doubts = Vec::new();
-        if !verdict.objects.is_empty() {
-            doubts.push(verdict.text());
+        Ok(if verdict.objects.is_empty() {
+            verdict.warnings
         } else {
-            doubts.extend(verdict.warnings);
-        }
-        Ok(doubts)
+            vec![verdict.text()]
+        })
     }
 
     /// Keeps what others have in a live CRD, and makes the write depend on what was read.
@@ -223,7 +221,7 @@ fn as_v1(manifest: &Value, notes: &mut Vec<String>) -> Result<Value, Error> {
         return Ok(manifest.clone());
     }
     let invalid = |message: String| Error::Invalid {
-        target: target.clone(),
+        target: Box::new(target.clone()),
         message,
     };
     let upgraded = upgrade_v1beta1(manifest.clone()).map_err(|error| {
@@ -243,7 +241,7 @@ fn as_v1(manifest: &Value, notes: &mut Vec<String>) -> Result<Value, Error> {
 
 fn read(crd: &Value, target: &Target) -> Result<CustomResourceDefinition, Error> {
     serde_json::from_value(crd.clone()).map_err(|error| Error::Invalid {
-        target: target.clone(),
+        target: Box::new(target.clone()),
         message: format!("it cannot be read as a CustomResourceDefinition: {error}"),
     })
 }

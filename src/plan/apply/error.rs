@@ -43,7 +43,7 @@ impl Target {
         match missing.iter().find(|(_, is_missing)| *is_missing) {
             Some((field, _)) => Err(Error::Invalid {
                 message: format!("the manifest has no {field}"),
-                target,
+                target: Box::new(target),
             }),
             None => Ok(target),
         }
@@ -70,7 +70,7 @@ pub enum Error {
     #[error("error applying {target}: {message}; {advice}")]
     Forbidden {
         /// The object.
-        target: Target,
+        target: Box<Target>,
         /// The account it was written as; none if it was we ourselves.
         account: Option<Account>,
         /// What the API server said.
@@ -84,7 +84,7 @@ pub enum Error {
     )]
     Quota {
         /// The object.
-        target: Target,
+        target: Box<Target>,
         /// What the API server said.
         message: String,
     },
@@ -92,7 +92,7 @@ pub enum Error {
     #[error("error applying {target}: {message}")]
     Invalid {
         /// The object.
-        target: Target,
+        target: Box<Target>,
         /// What the API server said.
         message: String,
     },
@@ -100,7 +100,7 @@ pub enum Error {
     #[error("error applying {target}: {message}")]
     Conflict {
         /// The object.
-        target: Target,
+        target: Box<Target>,
         /// What the API server said.
         message: String,
     },
@@ -108,7 +108,7 @@ pub enum Error {
     #[error("error applying {target}: {message}; create namespace {}", target.namespace)]
     NoNamespace {
         /// The object.
-        target: Target,
+        target: Box<Target>,
         /// What the API server said.
         message: String,
     },
@@ -122,13 +122,13 @@ pub enum Error {
     )]
     NoSuchKind {
         /// The object.
-        target: Target,
+        target: Box<Target>,
     },
     /// The API server, or something it asks, did not answer as it should.
     #[error("error applying {target}: {message}")]
     Unavailable {
         /// The object.
-        target: Target,
+        target: Box<Target>,
         /// What it said, if anything.
         message: String,
     },
@@ -136,7 +136,7 @@ pub enum Error {
     #[error("{message}")]
     CrdUnsafe {
         /// The CRD.
-        target: Target,
+        target: Box<Target>,
         /// What is wrong, in OLM's words and then in ours.
         message: String,
     },
@@ -175,14 +175,14 @@ impl Error {
         target: &Target,
         account: Option<&Account>,
     ) -> Self {
-        let target = target.clone();
+        let target = Box::new(target.clone());
         match refusal {
             Refusal::Silence(message) => Self::Unavailable { target, message },
             Refusal::Status(status) => Self::from_status(*status, target, account),
         }
     }
 
-    fn from_status(status: Status, target: Target, account: Option<&Account>) -> Self {
+    fn from_status(status: Status, target: Box<Target>, account: Option<&Account>) -> Self {
         let about_namespace = is_about_namespace(&status);
         let message = if status.message.is_empty() {
             format!("the API server answered with code {}", status.code)
@@ -269,12 +269,12 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    fn role() -> Target {
-        Target::of(&json!({
+    fn role() -> Box<Target> {
+        let target = Target::of(&json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
             "metadata": {"name": "r", "namespace": "ns"},
-        }))
-        .unwrap()
+        }));
+        Box::new(target.unwrap())
     }
 
     fn refused(code: u16, message: &str) -> Error {

@@ -1,6 +1,7 @@
 //! What the cluster calls the kinds of objects.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use http::Method;
@@ -41,7 +42,10 @@ fn escaped(name: &str) -> String {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
                 escaped.push(char::from(byte));
             }
-            _ => escaped.push_str(&format!("%{byte:02X}")),
+            _ => {
+                // Writing to a string does not fail.
+                let _ = write!(escaped, "%{byte:02X}");
+            }
         }
     }
     escaped

@@ -42,15 +42,14 @@ pub(super) async fn judge(
         drop(pages);
         judge.verdict()
     });
-    let read = match answer.await {
-        Ok(true) => read_pages(connection, target, lists, sender).await,
-        _ => {
-            drop(sender);
-            Ok(())
-        }
+    let read = if answer.await == Ok(true) {
+        read_pages(connection, target, lists, sender).await
+    } else {
+        drop(sender);
+        Ok(())
     };
     let verdict = judging.await.map_err(|error| Error::Unavailable {
-        target: target.clone(),
+        target: Box::new(target.clone()),
         message: format!("its objects could not be checked: {error}"),
     })?;
     // What is refused in any case does not depend on what could be read.
@@ -98,7 +97,7 @@ async fn read_pages(
                 .send(None, Method::GET, &page, Body::Empty)
                 .await
                 .map_err(|refusal| Error::Unavailable {
-                    target: target.clone(),
+                    target: Box::new(target.clone()),
                     message: format!(
                         "its objects of version {version} cannot be listed, and so nobody knows whether the new schema harms them: {}",
                         refusal.message()

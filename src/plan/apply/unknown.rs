@@ -121,11 +121,14 @@ fn take(value: &mut Value, steps: &[Step]) -> bool {
         (Step::Index(index), Value::Array(items)) => {
             items.get_mut(*index).is_some_and(|item| take(item, rest))
         }
-        (Step::Item(keys), Value::Array(items)) => items
-            .iter_mut()
-            .filter(|item| is_item(item, keys))
+        (Step::Item(keys), Value::Array(items)) => {
             // Every one that fits: which of them was meant cannot be told.
-            .fold(false, |was_there, item| take(item, rest) || was_there),
+            let fitting = items.iter_mut().filter(|item| is_item(item, keys));
+            fitting
+                .filter_map(|item| take(item, rest).then_some(()))
+                .count()
+                > 0
+        }
         _ => false,
     }
 }

@@ -27,18 +27,21 @@ impl Execution<'_> {
             return Ok(());
         };
         let csv = self.owner_of(at, &object);
-        let conversion = match self.converted_by(&csv).await?.contains(&self.name(at)) {
-            true => Conversion::ByCsv,
-            false => Conversion::AsWritten,
+        let converted = self.converted_by(&csv).await?;
+        let conversion = if converted.contains(&self.name(at)) {
+            Conversion::ByCsv
+        } else {
+            Conversion::AsWritten
         };
         match self.context.applier.apply_crd(&object, conversion).await {
             Ok(outcome) => {
                 self.has_new_crds = true;
                 self.warn(at, &outcome.applied).await;
                 events::doubts(self.context, self.plan, at, &outcome.doubts).await;
-                let status = match outcome.is_established {
-                    true => outcome.applied.status,
-                    false => StepStatus::WaitingForApi,
+                let status = if outcome.is_established {
+                    outcome.applied.status
+                } else {
+                    StepStatus::WaitingForApi
                 };
                 self.set(at, status);
                 Ok(())
@@ -49,9 +52,10 @@ impl Execution<'_> {
 
     /// Whether all CRDs of the plan are served: after a little while if they were only just written.
     pub(super) async fn apis_are_served(&mut self) -> Result<bool, Stop> {
-        let patience = match self.has_new_crds {
-            true => API_PATIENCE,
-            false => Duration::ZERO,
+        let patience = if self.has_new_crds {
+            API_PATIENCE
+        } else {
+            Duration::ZERO
         };
         let deadline = Instant::now() + patience;
         loop {
