@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    fn subscription(status: serde_json::Value) -> Subscription {
+    fn subscription(status: &serde_json::Value) -> Subscription {
         serde_json::from_value(json!({
             "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
             "metadata": {"name": "gopher", "namespace": "port"},
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_comes_first_and_nothing_twice() {
-        let standing = Standing::of(&subscription(json!({
+        let standing = Standing::of(&subscription(&json!({
             "conditions": [
                 {"type": "Resolved", "status": "False", "message": "no way"},
                 {"type": "ResolutionFailed", "status": "True", "message": "no way"},
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_healthy_one_says_so_and_what_it_has() {
-        let standing = Standing::of(&subscription(json!({
+        let standing = Standing::of(&subscription(&json!({
             "state": "AtLatestKnown", "installedCSV": "gopher.v1.0.0", "currentCSV": "gopher.v1.0.0",
             "conditions": [{"type": "Healthy", "status": "True", "message": "it runs"}],
         })));
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_plan_that_waits_is_named() {
-        let standing = Standing::of(&subscription(json!({
+        let standing = Standing::of(&subscription(&json!({
             "state": "UpgradePending", "currentCSV": "gopher.v1.0.0",
             "installPlanRef": {"name": "install-abc"},
             "conditions": [{"type": "InstallPlanPending", "status": "True", "reason": "RequiresApproval"}],

@@ -75,21 +75,20 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
             && !polling.is_due(&origin, age)
             && !origin.is_watched()
     });
-    let known = match fresh {
-        Some(known) => known,
-        None => {
-            let known = read::read(context, &catalog, &object, &origin).await;
-            if context.catalogs.set(&catalog, known.clone()) {
-                context.tell_users_of(&catalog);
-                let labels = label(&catalog);
-                context
-                    .metrics
-                    .catalog_source_snapshots
-                    .get_or_create(&labels)
-                    .inc();
-            }
-            known
+    let known = if let Some(known) = fresh {
+        known
+    } else {
+        let known = read::read(context, &catalog, &object, &origin).await;
+        if context.catalogs.set(&catalog, known.clone()) {
+            context.tell_users_of(&catalog);
+            let labels = label(&catalog);
+            context
+                .metrics
+                .catalog_source_snapshots
+                .get_or_create(&labels)
+                .inc();
         }
+        known
     };
     let ready = i64::from(known.problem.is_none());
     context

@@ -210,10 +210,10 @@ impl Held {
         let Candidate { api, name, .. } = &self.candidate;
         let parameters = PostParams::default();
         let released = api.replace(name, &parameters, &self.lease);
-        match timeout(PERIOD, released).await {
-            Ok(Ok(_)) => tracing::info!("the lease was given back"),
-            // It expires by itself.
-            _ => tracing::warn!("the lease could not be given back"),
+        if let Ok(Ok(_)) = timeout(PERIOD, released).await {
+            tracing::info!("the lease was given back");
+        } else {
+            tracing::warn!("the lease could not be given back; it expires by itself");
         }
     }
 

@@ -67,7 +67,7 @@ pub(super) async fn reconcile(context: &Context, namespace: &str) -> Result<Next
         }
     }
     write_statuses(context, &world, &surroundings, answer.as_ref(), &progress).await?;
-    let is_stuck = progress.iter().any(|progress| progress.is_worth_a_retry());
+    let is_stuck = progress.iter().any(Progress::is_worth_a_retry);
     Ok(if is_stuck { Next::Retry } else { Next::Wait })
 }
 

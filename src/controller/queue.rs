@@ -257,7 +257,10 @@ mod tests {
         queue.add("key");
         worker.await.unwrap();
         let times = times.lock().unwrap();
-        let pauses: Vec<Duration> = times.windows(2).map(|two| two[1] - two[0]).collect();
+        let pauses: Vec<Duration> = times
+            .windows(2)
+            .map(|two| two[1].saturating_sub(two[0]))
+            .collect();
         assert_eq!(pauses.len(), 3);
         assert!(pauses[0] >= FIRST_PAUSE);
         assert!(pauses.is_sorted_by(|a, b| a < b), "{pauses:?}");

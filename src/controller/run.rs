@@ -246,7 +246,7 @@ async fn lead(
             stop.cancelled().await;
             while tasks.join_next().await.is_some() {}
             writing.cancel();
-            std::future::pending().await
+            std::future::pending::<()>().await;
         } => Ok(()),
     };
     context.leads.store(false, Ordering::Release);

@@ -179,6 +179,8 @@ where
             let gone = objects.extract_if(.., |key, _| is_ours(key) && !seen.contains(key));
             gone.map(|(_, object)| object).collect()
         });
-        gone.iter().for_each(|object| tell(object));
+        for object in &gone {
+            tell(object);
+        }
     }
 }

@@ -36,7 +36,7 @@ pub(in crate::cli) struct Run {
     /// Serve health and metrics here
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(in crate::cli) listen: Option<SocketAddr>,
-    /// What is logged, as RUST_LOG says it
+    /// What is logged, as `RUST_LOG` says it
     #[arg(long, env = "RUST_LOG", value_name = "FILTER", default_value = "info")]
     pub(in crate::cli) log: String,
     #[command(flatten)]

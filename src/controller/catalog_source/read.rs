@@ -33,15 +33,15 @@ pub(super) async fn read(
         .get(catalog)
         .and_then(|known| known.content)
     {
-        Some(content) => Some(content),
+        Some(served) => Some(served),
         None => served_before(context, catalog, object).await,
     };
-    let (content, problem) = match current(context, object, origin, before.as_ref()).await {
-        Ok(content) => (Some(content), None),
+    let (served, problem) = match current(context, object, origin, before.as_ref()).await {
+        Ok(found) => (Some(found), None),
         Err(error) => (before, Some(words::of(&error))),
     };
     Known {
-        content,
+        content: served,
         problem,
         origin: origin.to_string(),
         looked: Instant::now(),
@@ -161,9 +161,9 @@ pub(super) async fn read_digest(
         other => other,
     };
     match current(context, object, &origin, None).await {
-        Ok(content) if content.digest == digest => Some(known(content)),
-        Ok(content) => {
-            tracing::warn!(%catalog, served = digest, found = content.digest, "the content that the leader serves cannot be had any more");
+        Ok(found) if found.digest == digest => Some(known(found)),
+        Ok(found) => {
+            tracing::warn!(%catalog, served = digest, found = found.digest, "the content that the leader serves cannot be had any more");
             None
         }
         Err(error) => {

@@ -10,7 +10,7 @@ use crate::catalog::index::Index;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::resolver::{
-    Catalog, CatalogKey, Contents, Installed, Listing, Request, Resolution, Subscription,
+    Catalog, CatalogKey, Contents, Curation, Installed, Listing, Request, Resolution, Subscription,
     Unreadable, catalogs, installed, resolve, subscriptions,
 };
 use crate::version::Version;
@@ -70,21 +70,16 @@ fn listed(world: &World) -> Vec<(Listing, Option<Arc<Index>>, Option<String>)> {
             let index = content.map(|content| content.index.clone());
             let problem = known.as_ref().map(|known| known.problem.clone());
             let problem = problem.unwrap_or_else(|| Some("it was not read yet".to_owned()));
-            match read.items.into_iter().next() {
-                Some(listing) => (listing, index, problem),
-                None => {
-                    let problems = read.problems.iter().map(ToString::to_string);
-                    let listing = Listing {
-                        key: CatalogKey::new(
-                            object.namespace().unwrap_or_default(),
-                            object.name_any(),
-                        ),
-                        priority: 0,
-                        curation: crate::resolver::Curation::default(),
-                    };
-                    (listing, None, Some(problems.collect::<Vec<_>>().join("; ")))
-                }
+            if let Some(listing) = read.items.into_iter().next() {
+                return (listing, index, problem);
             }
+            let problems: Vec<String> = read.problems.iter().map(ToString::to_string).collect();
+            let listing = Listing {
+                key: CatalogKey::new(object.namespace().unwrap_or_default(), object.name_any()),
+                priority: 0,
+                curation: Curation::default(),
+            };
+            (listing, None, Some(problems.join("; ")))
         })
         .collect()
 }
