@@ -86,8 +86,8 @@ async fn an_object_that_olm_wrote_is_taken_over_and_its_old_values_go() {
 
         let applier = Applier::new(case.client.clone());
         let wanted = config_map(&namespace, &json!({"both": "2"}));
-        let applied = applier.apply(&wanted, How::ServerSideApply).await?;
-        assert_eq!(applied.status, StepStatus::Present);
+        let outcome = applier.apply(&wanted, How::ServerSideApply).await?;
+        assert_eq!(outcome.status, StepStatus::Present);
         let live = api.get("settings").await?;
         let data = live.data.clone().context("no data")?;
         assert_eq!(data.keys().collect::<Vec<_>>(), ["both", "theirs"]);
@@ -138,14 +138,14 @@ async fn warnings_of_the_api_server_come_back() {
             "apiVersion": "v1", "kind": "Endpoints",
             "metadata": {"name": "old", "namespace": namespace},
         });
-        let applied = applier.apply(&deprecated, How::ServerSideApply).await?;
+        let outcome = applier.apply(&deprecated, How::ServerSideApply).await?;
         ensure!(
-            applied
+            outcome
                 .warnings
                 .iter()
                 .any(|warning| warning.contains("Endpoints is deprecated")),
             "{:?}",
-            applied.warnings
+            outcome.warnings
         );
         Ok(())
     })
@@ -162,8 +162,8 @@ async fn fields_that_the_api_does_not_know_are_left_out_with_a_warning() {
             "metadata": {"name": "door", "namespace": namespace, "shade": "dark"},
             "spec": {"colour": "red", "ports": [{"port": 80, "gloss": 3}], "selector": {"a": "b"}},
         });
-        let applied = applier.apply(&service, How::ServerSideApply).await?;
-        let mut warnings = applied.warnings;
+        let outcome = applier.apply(&service, How::ServerSideApply).await?;
+        let mut warnings = outcome.warnings;
         warnings.sort();
         assert_eq!(
             warnings,
@@ -177,8 +177,8 @@ async fn fields_that_the_api_does_not_know_are_left_out_with_a_warning() {
             "apiVersion": "v1", "kind": "ConfigMap", "colour": "red",
             "metadata": {"name": "plain", "namespace": namespace},
         });
-        let applied = applier.apply(&other, How::CreateOnly).await?;
-        assert_eq!(applied.warnings, ["unknown field \"colour\""]);
+        let outcome = applier.apply(&other, How::CreateOnly).await?;
+        assert_eq!(outcome.warnings, ["unknown field \"colour\""]);
         Ok(())
     })
     .await;
@@ -227,8 +227,8 @@ async fn a_service_keeps_its_address_and_an_account_its_pull_secrets() {
         let accounts = api.clone();
         case.wait(&accounts, "default", "there", |account: Option<&ServiceAccount>| account.is_some())
             .await?;
-        let applied = applier.apply(&default, How::ServerSideApply).await?;
-        assert_eq!(applied.status, StepStatus::Present);
+        let outcome = applier.apply(&default, How::ServerSideApply).await?;
+        assert_eq!(outcome.status, StepStatus::Present);
         assert!(api.get("default").await?.labels().is_empty());
         Ok(())
     })
@@ -335,8 +335,8 @@ async fn a_service_account_without_rights_is_told_which_ones_to_get() {
             .await?;
 
         grant(case, &namespace, &["create", "patch"]).await?;
-        let applied = applier.apply(&wanted, How::ServerSideApply).await?;
-        assert_eq!(applied.status, StepStatus::Present);
+        let outcome = applier.apply(&wanted, How::ServerSideApply).await?;
+        assert_eq!(outcome.status, StepStatus::Present);
         let api = Api::<ConfigMap>::namespaced(case.client.clone(), &namespace);
         assert_eq!(
             api.get("settings").await?.data.context("no data")?["a"],
@@ -471,7 +471,7 @@ fn config_map(namespace: &str, data: &Value) -> Value {
 
 async fn refused(applier: &Applier, object: &Value) -> anyhow::Result<Error> {
     match applier.apply(object, How::ServerSideApply).await {
-        Ok(applied) => anyhow::bail!("taken: {applied:?}"),
+        Ok(outcome) => anyhow::bail!("taken: {outcome:?}"),
         Err(error) => Ok(error),
     }
 }

@@ -18,8 +18,8 @@ async fn a_new_crd_is_waited_for_until_it_is_established() {
         let crd = Crd::new("established");
         let applier = Applier::new(case.client.clone());
         assert_eq!(applier.crd_is_established(&crd.name()).await?, None);
-        let applied = apply(&applier, &crd.of(&json!({}))).await?;
-        assert_eq!(applied.applied.status, StepStatus::Created);
+        let outcome = apply(&applier, &crd.of(&json!({}))).await?;
+        assert_eq!(outcome.applied.status, StepStatus::Created);
         established(case, &crd).await?;
         assert_eq!(applier.crd_is_established(&crd.name()).await?, Some(true));
         let again = apply(&applier, &crd.of(&json!({}))).await?;
@@ -79,8 +79,8 @@ async fn a_schema_that_live_objects_break_is_refused_with_their_names_and_fields
 
         // As soon as nobody is harmed, it goes through.
         crd.ship(&applier, &namespace, "ark", &json!({"size": 99})).await?;
-        let applied = apply(&applier, &tighter).await?;
-        assert_eq!(applied.applied.status, StepStatus::Present);
+        let outcome = apply(&applier, &tighter).await?;
+        assert_eq!(outcome.applied.status, StepStatus::Present);
         crd.delete(case).await
     })
     .await;
@@ -151,8 +151,8 @@ async fn with_a_conversion_webhook_broken_objects_are_a_doubt_only() {
             "conversionReviewVersions": ["v1"],
             "clientConfig": {"service": {"name": "nobody", "namespace": namespace}},
         }});
-        let applied = apply(&applier, &tighter).await?;
-        let doubts = applied.doubts.join("\n");
+        let outcome = apply(&applier, &tighter).await?;
+        let doubts = outcome.doubts.join("\n");
         ensure!(
             doubts.contains("/ark") && doubts.contains("spec.size"),
             "{doubts}"
@@ -174,8 +174,8 @@ async fn with_a_conversion_webhook_of_the_csv_broken_objects_are_a_doubt_only() 
             .await?;
         let tighter = crd.of(&json!({"size": {"type": "integer", "maximum": 100}}));
         ensure!(apply(&applier, &tighter).await.is_err());
-        let applied = applier.apply_crd(&tighter, Conversion::ByCsv).await?;
-        let doubts = applied.doubts.join("\n");
+        let outcome = applier.apply_crd(&tighter, Conversion::ByCsv).await?;
+        let doubts = outcome.doubts.join("\n");
         ensure!(
             doubts.contains("/ark") && doubts.contains("spec.size"),
             "{doubts}"

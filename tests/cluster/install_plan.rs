@@ -13,7 +13,7 @@ use chandler::plan::apply::{Applier, How};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Service, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt as _};
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::support::case::{Case, on_cluster};
@@ -512,7 +512,7 @@ async fn only_the_five_newest_plans_are_kept() {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
         loop {
             let plans = town.plans().list(&ListParams::default()).await?.items;
-            let mut names: Vec<String> = plans.iter().map(|plan| plan.name_any()).collect();
+            let mut names: Vec<String> = plans.iter().map(ResourceExt::name_any).collect();
             names.sort();
             if names
                 == [

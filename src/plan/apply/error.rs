@@ -269,17 +269,17 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    fn role() -> Box<Target> {
+    fn role() -> Target {
         let target = Target::of(&json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
             "metadata": {"name": "r", "namespace": "ns"},
         }));
-        Box::new(target.unwrap())
+        target.unwrap()
     }
 
     fn refused(code: u16, message: &str) -> Error {
         let status = Status::failure(message, "").with_code(code);
-        Error::from_status(status, role(), None)
+        Error::from_status(status, Box::new(role()), None)
     }
 
     #[rstest]
@@ -323,7 +323,7 @@ mod tests {
             name: "sa".to_owned(),
         };
         let status = Status::failure(message, "Forbidden").with_code(403);
-        let error = Error::from_status(status, role(), Some(&account)).to_string();
+        let error = Error::from_status(status, Box::new(role()), Some(&account)).to_string();
         assert_eq!(
             error,
             format!(
@@ -345,14 +345,16 @@ mod tests {
             }),
         ] {
             let status: Status = serde_json::from_value(status).unwrap();
-            let error = Error::from_status(status, role(), None);
+            let error = Error::from_status(status, Box::new(role()), None);
             assert!(matches!(error, Error::NoNamespace { .. }), "{error}");
         }
     }
 
     #[test]
     fn a_missing_kind_is_told_in_the_words_of_olm() {
-        let error = Error::NoSuchKind { target: role() };
+        let error = Error::NoSuchKind {
+            target: Box::new(role()),
+        };
         let olm = "api-server resource not found installing Role r: GroupVersionKind rbac.authorization.k8s.io/v1, Kind=Role not found on the cluster. This API may have been deprecated and removed, see https://kubernetes.io/docs/reference/using-api/deprecation-guide/ for more information.";
         assert!(error.to_string().starts_with(olm), "{error}");
     }
