@@ -333,12 +333,16 @@ mod tests {
         );
     }
 
+    fn details() -> StatusDetails {
+        serde_json::from_str("{}").expect("all of it is optional")
+    }
+
     #[test]
     fn a_namespace_that_is_missing_or_going_is_told_from_a_missing_kind() {
         let mut status = Status::failure("namespaces \"ns\" not found", "NotFound").with_code(404);
         status.details = Some(StatusDetails {
             kind: "namespaces".to_owned(),
-            ..StatusDetails::default()
+            ..details()
         });
         let error = Error::from_status(status, role(), None);
         assert!(matches!(error, Error::NoNamespace { .. }), "{error}");
@@ -350,7 +354,7 @@ mod tests {
                 message: String::new(),
                 field: String::new(),
             }],
-            ..StatusDetails::default()
+            ..details()
         });
         let error = Error::from_status(status, role(), None);
         assert!(matches!(error, Error::NoNamespace { .. }), "{error}");
