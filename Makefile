@@ -47,10 +47,12 @@ test-cluster: ## Only the tests on a real cluster; TEST=name for one of them
 	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && cargo test --test cluster $(TEST)
 
 .PHONY: soak bench parity
-soak: ## Long runs: many more random cases, a cluster killed again and again
+soak: ## Long runs: many more random cases, everything killed again and again, ten quiet minutes
 	PROPTEST_CASES=100000 cargo test --release --lib
 	CASES=1000000 cargo test --release --test it resolver_oracle
 	cd deploy/local && CHANDLER_SOAK=1 go test -count=1 -timeout 60m -v ./...
+	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && \
+	  CHANDLER_SOAK=1 cargo test --test cluster -- --test-threads=1 --nocapture killed:: steady::
 bench: $(TARGET_DIR)/parity ## Benchmarks, those of the resolver beside OLM's
 	CHANDLER_PARITY=$(abspath $(TARGET_DIR)/parity) cargo bench
 parity: $(TARGET_DIR)/parity ## Ask OLM's resolver the same questions; CASES=n random ones (5000)

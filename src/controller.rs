@@ -11,6 +11,7 @@
 mod bundles;
 mod catalog_source;
 mod catalogs;
+mod census;
 mod components;
 mod context;
 mod error;

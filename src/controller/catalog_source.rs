@@ -40,10 +40,8 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
         forget(context, &catalog);
         return Ok(Next::Wait);
     };
-    count(context);
     if !context.leads() {
-        follow(context, &catalog, &object).await;
-        return Ok(Next::Wait);
+        return Ok(follow(context, &catalog, &object).await);
     }
     let origin = match Origin::of(&object.spec) {
         Ok(origin) => origin,
@@ -90,12 +88,6 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
         }
         known
     };
-    let ready = i64::from(known.problem.is_none());
-    context
-        .metrics
-        .catalog_source_ready
-        .get_or_create(&label(&catalog))
-        .set(ready);
     let finding = Finding {
         template,
         config_map: read::config_map_reference(context, &object),
@@ -127,14 +119,7 @@ fn label(catalog: &CatalogKey) -> Object {
     }
 }
 
-fn count(context: &Context) {
-    let count = i64::try_from(context.caches.catalog_sources.all().len()).unwrap_or(i64::MAX);
-    context.metrics.catalog_source_count.set(count);
-}
-
 fn forget(context: &Context, catalog: &CatalogKey) {
-    count(context);
-    context.metrics.catalog_source_ready.remove(&label(catalog));
     if context.catalogs.remove(catalog) {
         context.tell_users_of(catalog);
     }
@@ -142,11 +127,6 @@ fn forget(context: &Context, catalog: &CatalogKey) {
 
 /// A spec that makes no sense names nothing that could serve.
 fn fail(context: &Context, catalog: &CatalogKey, problem: String) {
-    context
-        .metrics
-        .catalog_source_ready
-        .get_or_create(&label(catalog))
-        .set(0);
     let known = Known {
         content: None,
         problem: Some(problem),
@@ -160,20 +140,24 @@ fn fail(context: &Context, catalog: &CatalogKey, problem: String) {
 }
 
 /// Serves what the replica that leads serves.
-async fn follow(context: &Context, catalog: &CatalogKey, object: &CatalogSource) {
+async fn follow(context: &Context, catalog: &CatalogKey, object: &CatalogSource) -> Next {
     let Some(digest) = object.status.as_ref().map(|status| &status.digest) else {
-        return;
+        return Next::Wait;
     };
     let known = context
         .catalogs
         .get(catalog)
         .and_then(|known| known.content);
     if digest.is_empty() || known.is_some_and(|content| content.digest == *digest) {
-        return;
+        return Next::Wait;
     }
-    let known = read::read_digest(context, catalog, object, digest).await;
-    if let Some(known) = known {
-        context.catalogs.set(catalog, known);
+    match read::read_digest(context, catalog, object, digest).await {
+        Some(known) => {
+            context.catalogs.set(catalog, known);
+            Next::Wait
+        }
+        // Nobody tells when the registry is back: the status stays as it is.
+        None => Next::Retry,
     }
 }
 

@@ -35,7 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Looks at one namespace.
 pub(super) async fn reconcile(context: &Context, namespace: &str) -> Result<Next, Error> {
     let world = World::read(context, namespace).await?;
-    count(context);
     if world.subscriptions.is_empty() {
         return Ok(Next::Wait);
     }
@@ -69,19 +68,6 @@ pub(super) async fn reconcile(context: &Context, namespace: &str) -> Result<Next
     write_statuses(context, &world, &surroundings, answer.as_ref(), &progress).await?;
     let is_stuck = progress.iter().any(Progress::is_worth_a_retry);
     Ok(if is_stuck { Next::Retry } else { Next::Wait })
-}
-
-fn count(context: &Context) {
-    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-    let caches = &context.caches;
-    context
-        .metrics
-        .subscription_count
-        .set(count(caches.subscriptions.all().len()));
-    context
-        .metrics
-        .install_plan_count
-        .set(count(caches.install_plans.all().len()));
 }
 
 async fn write_statuses(

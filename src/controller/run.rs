@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::catalogs::Catalogs;
+use super::census::census;
 use super::components::Components;
 use super::context::{Caches, Context, Queues};
 use super::error::next;
@@ -83,7 +84,7 @@ impl Health {
 
     /// The metrics as text.
     pub fn metrics(&self) -> String {
-        self.0.metrics.encode()
+        self.0.metrics.encode(&census(&self.0))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -60,6 +61,11 @@ impl Case {
             client: cluster.client().await?,
             namespaces: Mutex::default(),
         })
+    }
+
+    /// Where logs of this test are kept.
+    pub fn artifacts(&self) -> PathBuf {
+        dump::folder(&self.name)
     }
 
     /// A new namespace for this test, whose pods run on the real node if there is one.

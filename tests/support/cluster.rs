@@ -88,7 +88,7 @@ impl Cluster {
             environment
         } else {
             let status = Command::new(tool())
-                .args(["up", "--name", "test"])
+                .args(["up", "--name", &name()])
                 .status()
                 .await?;
             if !status.success() {
@@ -125,9 +125,14 @@ fn tool() -> PathBuf {
     repository().join("deploy/local/cluster")
 }
 
+/// `test`, unless somebody wants to try something on a cluster of their own.
+fn name() -> String {
+    std::env::var("CHANDLER_TEST_CLUSTER").unwrap_or_else(|_| "test".to_owned())
+}
+
 async fn environment() -> anyhow::Result<String> {
     let output = Command::new(tool())
-        .args(["env", "--name", "test"])
+        .args(["env", "--name", &name()])
         .stderr(Stdio::null())
         .output()
         .await

@@ -5,12 +5,17 @@ use std::path::PathBuf;
 
 use super::cluster::Cluster;
 
+/// Where what a test leaves is.
+pub fn folder(test: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .with_file_name("test-artifacts")
+        .join(test.replace("::", "-"))
+}
+
 /// Writes everything that is in the namespaces to `target/test-artifacts/TEST/`, and shows the
 /// events, which most often tell the story.
 pub async fn namespaces(test: &str, cluster: &Cluster, namespaces: &[String]) {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .with_file_name("test-artifacts")
-        .join(test.replace("::", "-"));
+    let folder = folder(test);
     // What can be had is kept; a dump that fails must not hide why the test did.
     let _ = fs_err::create_dir_all(&folder);
     for namespace in namespaces {

@@ -49,6 +49,17 @@ impl<'c> Scene<'c> {
         })
     }
 
+    /// A namespace with an OperatorGroup that nobody cares for yet.
+    pub async fn uncared(case: &'c Case) -> anyhow::Result<Self> {
+        let scene = Self {
+            case,
+            namespace: case.simulated_namespace().await?,
+            running: None,
+        };
+        scene.group("own").await?;
+        Ok(scene)
+    }
+
     /// An OperatorGroup for the namespace itself.
     pub async fn group(&self, name: &str) -> anyhow::Result<()> {
         self.create(json!({

@@ -86,7 +86,9 @@ pub(super) async fn plan(
         Err(Problem::Failed(why)) => return Ok(Progress::stuck(Bundles::Failed(why))),
         Err(Problem::Unusable(why)) => return Ok(Progress::stuck(Bundles::Unusable(why))),
     };
-    let existing: Vec<&InstallPlan> = world.plans.values().map(|plan| &**plan).collect();
+    // One without steps gets them now, rather than a second plan beside it.
+    let plans = world.plans.values().map(|plan| &**plan);
+    let existing: Vec<&InstallPlan> = plans.filter(|plan| !is_unfinished(plan)).collect();
     let built = build(Input {
         namespace: &world.namespace,
         solution,
@@ -101,7 +103,7 @@ pub(super) async fn plan(
     };
     plan.annotations_mut()
         .insert(labels::PLAN_SOLUTION.to_owned(), wanted);
-    let superseded = own.delete_waiting(context, world, None).await?;
+    let superseded = own.delete_waiting(context, world, Some(&plan)).await?;
     match write(context, &plan).await {
         Ok(plan) => Ok(Progress {
             plan: Some(Plan::of(&plan)),
@@ -171,13 +173,13 @@ impl OwnPlans {
     fn of_fingerprint(&self, wanted: &str) -> Option<Arc<InstallPlan>> {
         let newest = self.0.iter().find(|plan| {
             let annotation = plan.annotations().get(labels::PLAN_SOLUTION);
-            annotation.is_some_and(|it| it == wanted)
+            annotation.is_some_and(|it| it == wanted) && !is_unfinished(plan)
         })?;
         let phase = newest.status.as_ref().map(|status| &status.phase)?;
         (*phase != InstallPlanPhase::Complete).then(|| newest.clone())
     }
 
-    /// Deletes plans that wait for approval and are not what is wanted.
+    /// Deletes plans that wait for approval, or for their steps, and are not what is wanted.
     async fn delete_waiting(
         &self,
         context: &Context,
@@ -187,10 +189,10 @@ impl OwnPlans {
         let wanted = wanted.map(kube::ResourceExt::name_any);
         let waits = |plan: &InstallPlan| {
             let phase = plan.status.as_ref().map(|status| &status.phase);
-            phase == Some(&InstallPlanPhase::RequiresApproval)
+            let is_waiting = phase == Some(&InstallPlanPhase::RequiresApproval)
                 && plan.spec.approval == Approval::Manual
-                && !plan.spec.approved
-                && Some(plan.name_any()) != wanted
+                && !plan.spec.approved;
+            (is_waiting || is_unfinished(plan)) && Some(plan.name_any()) != wanted
         };
         let api = Api::<InstallPlan>::namespaced(context.client.clone(), &world.namespace);
         let mut gone = Vec::new();
@@ -217,6 +219,14 @@ impl OwnPlans {
         }
         Ok(gone)
     }
+}
+
+/// A plan of ours that has no steps: whoever made it was stopped before it wrote them, or the cache
+/// has not heard of them yet.
+fn is_unfinished(plan: &InstallPlan) -> bool {
+    let status = plan.status.as_ref();
+    let has_steps = status.is_some_and(|it| !it.plan.is_empty() || !it.bundle_lookups.is_empty());
+    plan.annotations().contains_key(labels::PLAN_SOLUTION) && !has_steps
 }
 
 fn versions(world: &World) -> BTreeMap<String, String> {
@@ -292,7 +302,7 @@ async fn read_bundles(
 }
 
 /// Writes a plan: first the object, then its status. If something comes between the two, the next
-/// look finds a plan of the same name without a status.
+/// look makes the same plan again, finds that it exists, and writes the status.
 async fn write(context: &Context, plan: &InstallPlan) -> Result<InstallPlan, kube::Error> {
     let namespace = plan.namespace().unwrap_or_default();
     let name = plan.name_any();

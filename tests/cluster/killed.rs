@@ -1,0 +1,188 @@
+//! A process that is killed with `kill -9` after any single write of an install: the next one
+//! finishes the job, and in the end nobody can tell.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use futures::future::try_join_all;
+use serde_json::Value;
+
+use crate::support::case::{Case, on_cluster};
+use crate::support::gateway::{Gateway, Write, lines};
+use crate::support::install::{done, order};
+use crate::support::process::{Process, Role};
+use crate::support::scene::Scene;
+use crate::support::snapshot;
+
+/// How long nothing is written once an install is over.
+const QUIET: Duration = Duration::from_secs(2);
+/// How many installs go on at once.
+const AT_ONCE: usize = 4;
+
+type Snapshot = BTreeMap<String, Value>;
+
+struct Undisturbed {
+    writes: Vec<Write>,
+    left: Snapshot,
+}
+
+async fn undisturbed(case: &Case) -> anyhow::Result<Undisturbed> {
+    let scene = Scene::uncared(case).await?;
+    let namespaces = [scene.namespace.as_str()];
+    let gateway = Gateway::start(case.client.clone(), &namespaces).await?;
+    order(&scene).await?;
+    let _process = Process::start(
+        case,
+        &Role {
+            name: "undisturbed",
+            kubeconfig: &gateway.kubeconfig(),
+            namespaces: &namespaces,
+            lease: "undisturbed",
+            plain_http: &[],
+        },
+    )?;
+    done(&scene).await?;
+    gateway.quiet(QUIET).await;
+    let left = snapshot::of(&case.client, &scene.namespace).await?;
+    Ok(Undisturbed {
+        writes: gateway.writes(),
+        left,
+    })
+}
+
+/// One install whose process is killed at a certain moment, and another process after that. Says
+/// after which write it was killed; nothing if the install was over before the moment came.
+async fn killed(
+    case: &Case,
+    moment: impl Fn(&[Write]) -> bool + Send + 'static,
+    expected: &Snapshot,
+) -> anyhow::Result<Option<String>> {
+    let scene = Scene::uncared(case).await?;
+    let namespaces = [scene.namespace.as_str()];
+    let gateway = Gateway::start(case.client.clone(), &namespaces).await?;
+    gateway.shut_after(moment);
+    order(&scene).await?;
+    let kubeconfig = gateway.kubeconfig();
+    let role = |name| Role {
+        name,
+        kubeconfig: &kubeconfig,
+        namespaces: &namespaces,
+        lease: name,
+        plain_http: &[],
+    };
+    let first = Process::start(case, &role("first"))?;
+    let over = async {
+        done(&scene).await?;
+        gateway.quiet(QUIET).await;
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        () = gateway.is_shut() => {}
+        over = over => {
+            over?;
+            return Ok(None);
+        }
+    }
+    first.kill().await?;
+    let before = gateway.writes();
+    let last = before.last().map(ToString::to_string).unwrap_or_default();
+    let gateway = Gateway::start(case.client.clone(), &namespaces).await?;
+    let kubeconfig = gateway.kubeconfig();
+    let role = Role {
+        kubeconfig: &kubeconfig,
+        ..role("second")
+    };
+    let _second = Process::start(case, &role)?;
+    let same = async {
+        done(&scene).await?;
+        same(case, &scene.namespace, expected).await
+    };
+    if let Err(error) = same.await {
+        bail!(
+            "killed after {last}: {error:#}\nwritten before:\n{}written after:\n{}",
+            lines(&before),
+            lines(&gateway.writes())
+        );
+    }
+    Ok(Some(last))
+}
+
+/// Waits until a namespace is as another one is.
+async fn same(case: &Case, namespace: &str, expected: &Snapshot) -> anyhow::Result<()> {
+    let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+    loop {
+        let found = snapshot::of(&case.client, namespace).await?;
+        let differences = snapshot::differences(expected, &found);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        if tokio::time::Instant::now() > deadline {
+            bail!("{}", differences.join("\n"));
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// The last write was this.
+fn last(method: &'static str, kind: &'static str) -> impl Fn(&[Write]) -> bool + Send + 'static {
+    move |writes| writes.last().is_some_and(|write| write.is(method, kind))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_install_ends_the_same_wherever_its_process_is_killed() {
+    on_cluster(async |case| {
+        let expected = undisturbed(case).await?.left;
+        let complete = |writes: &[Write]| {
+            let is_last = |write: &Write| {
+                write.is("PUT", "installplans/status") && write.says(r#""phase":"Complete""#)
+            };
+            writes.last().is_some_and(is_last)
+        };
+        // A plan that has no steps yet.
+        let plan = killed(case, last("POST", "installplans"), &expected);
+        let crd = killed(case, last("PATCH", "customresourcedefinitions"), &expected);
+        // Its objects have no owner yet.
+        let csv = killed(case, last("POST", "clusterserviceversions"), &expected);
+        let generated = killed(case, last("POST", "subscriptions"), &expected);
+        // Nobody knows of what was installed.
+        let complete = killed(case, complete, &expected);
+        let moments = tokio::try_join!(plan, crd, csv, generated, complete)?;
+        let (plan, crd, csv, generated, complete) = moments;
+        for moment in [plan, crd, csv, generated, complete] {
+            ensure!(moment.is_some(), "a moment did not come");
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_install_ends_the_same_whichever_write_was_the_last() {
+    if std::env::var_os("CHANDLER_SOAK").is_none() {
+        return;
+    }
+    on_cluster(async |case| {
+        let Undisturbed { writes, left } = undisturbed(case).await?;
+        println!("an undisturbed install:\n{}", lines(&writes));
+        let mut first = 1;
+        loop {
+            let moments = (first..first + AT_ONCE)
+                .map(|count| killed(case, move |writes| writes.len() == count, &left));
+            let moments = try_join_all(moments).await?;
+            for (count, moment) in (first..).zip(&moments) {
+                println!(
+                    "{count:3} {}",
+                    moment.as_deref().unwrap_or("was over before")
+                );
+            }
+            if moments.iter().all(Option::is_none) {
+                break;
+            }
+            first += AT_ONCE;
+        }
+        ensure!(first > writes.len() / 2, "only {first} moments came");
+        Ok(())
+    })
+    .await;
+}

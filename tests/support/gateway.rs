@@ -1,0 +1,265 @@
+//! A door between a process and the API server, which sees everything that is written and can be
+//! shut after any single write.
+//!
+//! Towards the process it speaks plain HTTP on loopback; to the API server it goes with the rights of
+//! an admin.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::response::Response;
+use futures::StreamExt as _;
+use http::{HeaderMap, Method, StatusCode, header};
+use kube::Client;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The API server takes no larger ones either.
+const LARGEST: usize = 8 * 1024 * 1024;
+
+/// Something that the process wrote, or tried to.
+#[derive(Debug, Clone)]
+pub struct Write {
+    pub method: Method,
+    /// The path, with its query.
+    pub path: String,
+    pub status: StatusCode,
+    body: Bytes,
+}
+
+impl Write {
+    /// Whether the API server did it.
+    pub fn is_done(&self) -> bool {
+        self.status.is_success()
+    }
+
+    /// Whether it is about an object of a kind, by the plural of its name; `KIND/status` is only
+    /// about the status.
+    pub fn is(&self, method: &str, kind: &str) -> bool {
+        let path = self.path.split('?').next().unwrap_or_default();
+        let (kind, part) = kind.split_once('/').unwrap_or((kind, ""));
+        let mut parts = path.split('/').skip_while(|it| *it != kind).skip(2);
+        self.method == method
+            && path.split('/').any(|it| it == kind)
+            && parts.next().unwrap_or_default() == part
+    }
+
+    /// Whether its object says this somewhere.
+    pub fn says(&self, text: &str) -> bool {
+        String::from_utf8_lossy(&self.body).contains(text)
+    }
+
+    /// Whether it is about something in these namespaces, or about something else because of them.
+    fn concerns(&self, namespaces: &[String]) -> bool {
+        let mut names = namespaces.iter();
+        names.any(|name| self.path.contains(name.as_str()) || self.says(name))
+    }
+}
+
+impl fmt::Display for Write {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {} ({})",
+            self.method,
+            self.path,
+            self.status.as_u16()
+        )
+    }
+}
+
+/// Says after which write the door is shut, given those that were done.
+type Shut = Box<dyn Fn(&[Write]) -> bool + Send>;
+
+/// A running gateway; it ends when this is dropped.
+pub struct Gateway {
+    inner: Arc<Inner>,
+    folder: TempDir,
+    task: JoinHandle<()>,
+}
+
+struct Inner {
+    client: Client,
+    namespaces: Vec<String>,
+    /// What was written, without Leases, Events and questions.
+    writes: watch::Sender<Vec<Write>>,
+    shut_after: Mutex<Option<Shut>>,
+    shut: CancellationToken,
+    /// Writes go through one after the other, so that none slips through beside the last one.
+    one: tokio::sync::Mutex<()>,
+}
+
+impl Gateway {
+    /// A gateway that sees what is written in these namespaces or because of them.
+    pub async fn start(client: Client, namespaces: &[&str]) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let inner = Arc::new(Inner {
+            client,
+            namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
+            writes: watch::Sender::default(),
+            shut_after: Mutex::default(),
+            shut: CancellationToken::new(),
+            one: tokio::sync::Mutex::default(),
+        });
+        let folder = tempfile::tempdir()?;
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "gateway",
+            "clusters": [{"name": "gateway", "cluster": {"server": format!("http://{address}")}}],
+            "users": [{"name": "gateway", "user": {}}],
+            "contexts": [{"name": "gateway", "context": {"cluster": "gateway", "user": "gateway"}}],
+        });
+        fs_err::write(folder.path().join("kubeconfig"), kubeconfig.to_string())?;
+        let router = Router::new().fallback(hand_on).with_state(inner.clone());
+        let task = tokio::spawn(async move {
+            // It ends with its task.
+            let _ = axum::serve(listener, router).await;
+        });
+        Ok(Self {
+            inner,
+            folder,
+            task,
+        })
+    }
+
+    /// Shuts the door for everything as soon as the writes that were done are such.
+    pub fn shut_after(&self, writes: impl Fn(&[Write]) -> bool + Send + 'static) {
+        *self.inner.shut_after.lock().unwrap() = Some(Box::new(writes));
+    }
+
+    /// Waits until the door is shut.
+    pub async fn is_shut(&self) {
+        self.inner.shut.cancelled().await;
+    }
+
+    /// How a process gets through.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.path().join("kubeconfig")
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What was written, without Leases, Events and questions.
+    pub fn writes(&self) -> Vec<Write> {
+        self.inner.writes.borrow().clone()
+    }
+
+    /// Waits until nothing was written for some time.
+    pub async fn quiet(&self, time: Duration) {
+        let mut writes = self.inner.writes.subscribe();
+        while tokio::time::timeout(time, writes.changed()).await.is_ok() {}
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.inner.shut.cancel();
+        self.task.abort();
+    }
+}
+
+/// One in each line.
+pub fn lines(writes: &[Write]) -> String {
+    let lines = writes.iter().enumerate();
+    lines
+        .map(|(at, write)| format!("{:3} {write}\n", at + 1))
+        .collect()
+}
+
+/// Hands a request on, unless the door is shut: then there is never an answer.
+async fn hand_on(State(inner): State<Arc<Inner>>, request: Request) -> Response {
+    let answer = tokio::select! {
+        answer = answer(&inner, request) => answer,
+        () = inner.shut.cancelled() => std::future::pending().await,
+    };
+    answer.unwrap_or_else(|error| {
+        let mut response = Response::new(Body::from(format!("{error:#}")));
+        *response.status_mut() = StatusCode::BAD_GATEWAY;
+        response
+    })
+}
+
+async fn answer(inner: &Arc<Inner>, request: Request) -> anyhow::Result<Response> {
+    let (mut parts, body) = request.into_parts();
+    let body = to_bytes(body, LARGEST).await?;
+    parts.headers.remove(header::HOST);
+    without_hops(&mut parts.headers);
+    let (method, path) = (parts.method.clone(), parts.uri.to_string());
+    let upstream = http::Request::from_parts(parts, kube::client::Body::from(body.to_vec()));
+    if !changes_something(&method, &path) {
+        let answer = inner.client.send(upstream).await?;
+        return Ok(passed(inner, answer));
+    }
+    let inner = inner.clone();
+    // On its own, so that a client that goes away does not end what is on its way.
+    let done = tokio::spawn(async move {
+        let one = inner.one.lock().await;
+        if inner.shut.is_cancelled() {
+            std::future::pending::<()>().await;
+        }
+        let answer = inner.client.send(upstream).await?;
+        let write = Write {
+            method,
+            path,
+            status: answer.status(),
+            body,
+        };
+        if write.concerns(&inner.namespaces) {
+            inner.note(write);
+        }
+        drop(one);
+        anyhow::Ok(passed(&inner, answer))
+    });
+    done.await?
+}
+
+impl Inner {
+    fn note(&self, write: Write) {
+        let is_done = write.is_done();
+        self.writes.send_modify(|writes| writes.push(write));
+        let writes = self.writes.borrow();
+        let done: Vec<Write> = writes.iter().filter(|it| it.is_done()).cloned().collect();
+        let shut_after = self.shut_after.lock().unwrap();
+        if is_done && shut_after.as_ref().is_some_and(|shut| shut(&done)) {
+            self.shut.cancel();
+        }
+    }
+}
+
+/// Leases are renewed all the time, Events are told once and again, and a review is a question.
+fn changes_something(method: &Method, path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    let is_of = |kind: &str| path.split('/').any(|part| part == kind);
+    ["POST", "PUT", "PATCH", "DELETE"].contains(&method.as_str())
+        && !is_of("leases")
+        && !is_of("events")
+        && !is_of("authentication.k8s.io")
+        && !is_of("authorization.k8s.io")
+}
+
+/// The answer as it comes, until the door is shut.
+fn passed(inner: &Inner, answer: http::Response<kube::client::Body>) -> Response {
+    let (mut parts, body) = answer.into_parts();
+    without_hops(&mut parts.headers);
+    let shut = inner.shut.clone().cancelled_owned();
+    let body = Body::new(body).into_data_stream().take_until(shut);
+    Response::from_parts(parts, Body::from_stream(body))
+}
+
+/// These are about one connection only.
+fn without_hops(headers: &mut HeaderMap) {
+    headers.remove(header::CONNECTION);
+    headers.remove(header::TRANSFER_ENCODING);
+    headers.remove(header::CONTENT_LENGTH);
+}

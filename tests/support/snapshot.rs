@@ -1,0 +1,139 @@
+//! Everything that an install left, in a form in which two namespaces can be compared.
+
+use std::collections::BTreeMap;
+
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
+use kube::{Api, Client};
+use regex::Regex;
+use serde_json::{Value, json};
+
+const NAMESPACED: [(&str, &str, &str); 12] = [
+    ("", "v1", "ConfigMap"),
+    ("", "v1", "Secret"),
+    ("", "v1", "Service"),
+    ("", "v1", "ServiceAccount"),
+    ("apps", "v1", "Deployment"),
+    ("rbac.authorization.k8s.io", "v1", "Role"),
+    ("rbac.authorization.k8s.io", "v1", "RoleBinding"),
+    ("operators.coreos.com", "v1alpha1", "CatalogSource"),
+    ("operators.coreos.com", "v1alpha1", "ClusterServiceVersion"),
+    ("operators.coreos.com", "v1alpha1", "InstallPlan"),
+    ("operators.coreos.com", "v1", "OperatorGroup"),
+    ("operators.coreos.com", "v1alpha1", "Subscription"),
+];
+
+const CLUSTER_SCOPED: [(&str, &str, &str); 5] = [
+    ("", "v1", "Namespace"),
+    ("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+    ("rbac.authorization.k8s.io", "v1", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
+    ("operators.coreos.com", "v1", "Operator"),
+];
+
+/// The objects of a namespace and those for the whole cluster that speak of it, by kind and name:
+/// labels, annotations, owners and all that is neither metadata nor status, without what differs
+/// from one namespace and one moment to another.
+pub async fn of(client: &Client, namespace: &str) -> anyhow::Result<BTreeMap<String, Value>> {
+    let mut objects = BTreeMap::new();
+    let namespaced = NAMESPACED.map(|kind| (kind, true));
+    let all = namespaced
+        .into_iter()
+        .chain(CLUSTER_SCOPED.map(|kind| (kind, false)));
+    for ((group, version, kind), is_namespaced) in all {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        let api: Api<DynamicObject> = if is_namespaced {
+            Api::namespaced_with(client.clone(), namespace, &resource)
+        } else {
+            Api::all_with(client.clone(), &resource)
+        };
+        for object in api.list(&ListParams::default()).await? {
+            let text = json!(object).to_string();
+            if is_namespaced || text.contains(namespace) {
+                let essence = essence(normalised(json!(object), &|text| plain(text, namespace)));
+                let name = essence["name"].as_str().unwrap_or_default().to_owned();
+                objects.insert(format!("{kind} {name}"), essence);
+            }
+        }
+    }
+    Ok(objects)
+}
+
+/// All texts and keys of a value, rewritten.
+fn normalised(value: Value, rewrite: &dyn Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(rewrite(&text)),
+        Value::Array(items) => {
+            let items = items.into_iter().map(|item| normalised(item, rewrite));
+            Value::Array(items.collect())
+        }
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            let fields = fields.map(|(key, value)| (rewrite(&key), normalised(value, rewrite)));
+            Value::Object(fields.collect())
+        }
+        other => other,
+    }
+}
+
+/// Names of namespaces are in names of all kinds, and in what hashes are made of.
+fn plain(text: &str, namespace: &str) -> String {
+    let mut text = text.replace(namespace, "NAMESPACE");
+    for (pattern, short) in [
+        // Of images and their contents.
+        ("[0-9a-f]{64}", "DIGEST"),
+        // The solution that a plan is for.
+        ("[0-9a-f]{32}", "SOLUTION"),
+        // The contents of a plan, and the names of aggregated roles.
+        ("[0-9A-Za-z]{40,55}", "HASH"),
+        (r"install-[0-9a-z]{10}\b", "install-HASH"),
+        // A namespace and the uid of what covers it.
+        (
+            "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+            "UID",
+        ),
+    ] {
+        let pattern = Regex::new(pattern).expect("a valid pattern");
+        text = pattern.replace_all(&text, short).into_owned();
+    }
+    text
+}
+
+fn essence(mut object: Value) -> Value {
+    let metadata = object["metadata"].take();
+    let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+    let mut owners: Vec<String> = owners
+        .map(|owner| format!("{} {}", owner["kind"], owner["name"]))
+        .collect();
+    owners.sort();
+    let mut content = object;
+    if let Some(fields) = content.as_object_mut() {
+        fields.retain(|key, _| !["metadata", "status", "apiVersion", "kind"].contains(&&**key));
+    }
+    json!({
+        "name": metadata["name"],
+        "labels": metadata["labels"],
+        "annotations": metadata["annotations"],
+        "owners": owners,
+        "deleted": metadata["deletionTimestamp"].is_string(),
+        "content": content,
+    })
+}
+
+/// What is different in the second one, object by object.
+pub fn differences(
+    expected: &BTreeMap<String, Value>,
+    found: &BTreeMap<String, Value>,
+) -> Vec<String> {
+    let missing = expected.keys().filter(|key| !found.contains_key(*key));
+    let mut differences: Vec<String> = missing.map(|key| format!("{key} is missing")).collect();
+    for (key, value) in found {
+        match expected.get(key) {
+            None => differences.push(format!("{key} is too much")),
+            Some(expected) if expected != value => {
+                differences.push(format!("{key} is\n  {value}\nand not\n  {expected}"));
+            }
+            Some(_) => {}
+        }
+    }
+    differences
+}
