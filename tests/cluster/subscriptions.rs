@@ -829,7 +829,7 @@ async fn an_account_of_the_group_that_may_not_install_is_told_what_it_lacks() {
             }))
             .await?;
         let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
-        let gopher = scene.operator("gopher", "1.0.0").may(rule);
+        let gopher = scene.operator("gopher", "1.0.0").may(&rule);
         scene.config_map_catalog("hub", &[stable([gopher])]).await?;
         scene.subscribe("gopher", "hub", json!({})).await?;
         let plan = scene.plan_of("gopher", InstallPlanPhase::Installing).await?;

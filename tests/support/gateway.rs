@@ -172,9 +172,10 @@ impl Drop for Gateway {
 /// One in each line.
 pub fn lines(writes: &[Write]) -> String {
     let lines = writes.iter().enumerate();
-    lines
-        .map(|(at, write)| format!("{:3} {write}\n", at + 1))
-        .collect()
+    let lines: Vec<String> = lines
+        .map(|(at, write)| format!("{:3} {write}", at + 1))
+        .collect();
+    lines.join("\n")
 }
 
 /// Hands a request on, unless the door is shut: then there is never an answer.

@@ -23,13 +23,13 @@ pub async fn stock(scene: &Scene<'_>) -> anyhow::Result<()> {
         .operator("gopher", "1.0.0")
         .owns("Gopher")
         .requires("Burrow")
-        .may(rule.clone())
-        .may_everywhere(everywhere)
+        .may(&rule)
+        .may_everywhere(&everywhere)
         .with(json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": "gopher-config"}, "data": {"depth": "3"},
         }));
-    let burrow = scene.operator("burrow", "1.0.0").owns("Burrow").may(rule);
+    let burrow = scene.operator("burrow", "1.0.0").owns("Burrow").may(&rule);
     scene
         .image_catalog("hub", &[stable([gopher]), stable([burrow])])
         .await

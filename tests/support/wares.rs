@@ -85,14 +85,14 @@ impl Operator {
     }
 
     /// Its ServiceAccount may do this in the namespace.
-    pub fn may(mut self, rule: Value) -> Self {
+    pub fn may(mut self, rule: &Value) -> Self {
         self.permissions
             .push(json!({"serviceAccountName": self.package, "rules": [rule]}));
         self
     }
 
     /// Its ServiceAccount may do this everywhere.
-    pub fn may_everywhere(mut self, rule: Value) -> Self {
+    pub fn may_everywhere(mut self, rule: &Value) -> Self {
         self.cluster_permissions
             .push(json!({"serviceAccountName": self.package, "rules": [rule]}));
         self
@@ -386,7 +386,8 @@ impl Shop {
     /// Pushes a catalog of these blobs and gives its image.
     pub async fn push_blobs(&self, name: &str, blobs: &[Value]) -> anyhow::Result<String> {
         let folder = tempfile::tempdir()?;
-        let text: String = blobs.iter().map(|blob| format!("{blob}\n")).collect();
+        let lines: Vec<String> = blobs.iter().map(ToString::to_string).collect();
+        let text = lines.join("\n");
         fs_err::create_dir(folder.path().join("all"))?;
         fs_err::write(folder.path().join("all/catalog.json"), text)?;
         let image = catalog_image(folder.path())?;
