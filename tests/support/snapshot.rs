@@ -85,9 +85,10 @@ static HASHES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         ("[0-9a-f]{32}", "SOLUTION"),
         // The contents of a plan, permissions, and the names of roles for the whole cluster.
         ("[0-9A-Za-z]{34,55}", "HASH"),
+        // A CSV in a namespace, and an API.
         (
-            "installed-alongside-[0-9a-f]{16}",
-            "installed-alongside-HASH",
+            "(installed-alongside|aggregate-to)-[0-9a-f]{8,16}",
+            "$1-HASH",
         ),
         (r"install-[0-9a-z]{10}\b", "install-HASH"),
         (
