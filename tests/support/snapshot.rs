@@ -1,6 +1,7 @@
 //! Everything that an install left, in a form in which two namespaces can be compared.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Api, Client};
@@ -75,25 +76,38 @@ fn normalised(value: Value, rewrite: &dyn Fn(&str) -> String) -> Value {
     }
 }
 
-/// Names of namespaces are in names of all kinds, and in what hashes are made of.
-fn plain(text: &str, namespace: &str) -> String {
-    let mut text = text.replace(namespace, "NAMESPACE");
-    for (pattern, short) in [
+/// What hashes are made of differs from one namespace to another.
+static HASHES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    let patterns = [
         // Of images and their contents.
         ("[0-9a-f]{64}", "DIGEST"),
         // The solution that a plan is for.
         ("[0-9a-f]{32}", "SOLUTION"),
-        // The contents of a plan, and the names of aggregated roles.
-        ("[0-9A-Za-z]{40,55}", "HASH"),
+        // The contents of a plan, permissions, and the names of roles for the whole cluster.
+        ("[0-9A-Za-z]{34,55}", "HASH"),
+        // A CSV in a namespace, and an API.
+        (
+            "(installed-alongside|aggregate-to)-[0-9a-f]{8,16}",
+            "$1-HASH",
+        ),
         (r"install-[0-9a-z]{10}\b", "install-HASH"),
-        // A namespace and the uid of what covers it.
         (
             "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
             "UID",
         ),
-    ] {
+    ];
+    let compiled = patterns.map(|(pattern, short)| {
         let pattern = Regex::new(pattern).expect("a valid pattern");
-        text = pattern.replace_all(&text, short).into_owned();
+        (pattern, short)
+    });
+    compiled.into()
+});
+
+/// Names of namespaces are in names of all kinds, and in hashes.
+fn plain(text: &str, namespace: &str) -> String {
+    let mut text = text.replace(namespace, "NAMESPACE");
+    for (pattern, short) in &*HASHES {
+        text = pattern.replace_all(&text, *short).into_owned();
     }
     text
 }
