@@ -1,4 +1,4 @@
-//! CatalogSources on a real API server: read without a pod, kept current, and said how they are.
+//! `CatalogSource`s on a real API server: read without a pod, kept current, and said how they are.
 
 use anyhow::ensure;
 use base64::Engine as _;

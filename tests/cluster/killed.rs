@@ -140,13 +140,15 @@ async fn an_install_ends_the_same_wherever_its_process_is_killed() {
             writes.last().is_some_and(is_last)
         };
         // A plan that has no steps yet.
-        let plan = killed(case, last("POST", "installplans"), &expected);
-        let crd = killed(case, last("PATCH", "customresourcedefinitions"), &expected);
+        let plan = Box::pin(killed(case, last("POST", "installplans"), &expected));
+        let crd = last("PATCH", "customresourcedefinitions");
+        let crd = Box::pin(killed(case, crd, &expected));
         // Its objects have no owner yet.
-        let csv = killed(case, last("POST", "clusterserviceversions"), &expected);
-        let generated = killed(case, last("POST", "subscriptions"), &expected);
+        let csv = last("POST", "clusterserviceversions");
+        let csv = Box::pin(killed(case, csv, &expected));
+        let generated = Box::pin(killed(case, last("POST", "subscriptions"), &expected));
         // Nobody knows of what was installed.
-        let complete = killed(case, complete, &expected);
+        let complete = Box::pin(killed(case, complete, &expected));
         let moments = tokio::try_join!(plan, crd, csv, generated, complete)?;
         let (plan, crd, csv, generated, complete) = moments;
         for moment in [plan, crd, csv, generated, complete] {

@@ -186,8 +186,8 @@ async fn roles_collect_the_apis_of_a_groups_operators() {
             // Kubernetes fills them in.
             let api_group = api_group.clone();
             let collects = move |role: Option<&ClusterRole>| {
-                let rules = role.and_then(|role| role.rules.as_ref());
-                rules.into_iter().flatten().any(|rule| {
+                let granted = role.and_then(|role| role.rules.as_ref());
+                granted.into_iter().flatten().any(|rule| {
                     rule.verbs == verbs
                         && rule.api_groups.as_deref() == Some(std::slice::from_ref(&api_group))
                         && rule.resources == Some(vec!["widgets".to_owned()])

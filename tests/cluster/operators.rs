@@ -84,8 +84,8 @@ async fn what_a_subscription_brought_is_adopted() {
             "apiVersion": ALPHA, "kind": "ClusterServiceVersion",
             "name": csv.name_any(), "uid": csv.uid(),
         }]);
-        let owned = json!({"labels": {"olm.managed": "true"}, "ownerReferences": owner});
-        account(case, &home, "robot", &owned).await?;
+        let metadata = json!({"labels": {"olm.managed": "true"}, "ownerReferences": owner});
+        account(case, &home, "robot", &metadata).await?;
         account(
             case,
             &home,
