@@ -26,6 +26,7 @@ pub mod cluster_service_version;
 pub mod conditions;
 pub mod duration;
 pub mod gvk;
+pub mod hash;
 pub mod install_plan;
 pub mod labels;
 mod lenient;

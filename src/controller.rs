@@ -29,7 +29,7 @@ mod run;
 mod settings;
 mod upkeep;
 mod watch;
-mod words;
+pub(crate) mod words;
 
 pub use run::{Controllers, Error, Health};
 pub use settings::Settings;

@@ -18,7 +18,6 @@ pub mod components;
 mod condition;
 pub mod copied_csvs;
 pub mod group_status;
-mod hash;
 pub mod namespace_labels;
 pub mod provided_apis;
 pub mod targets;

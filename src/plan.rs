@@ -17,7 +17,6 @@ pub mod approval;
 pub mod build;
 pub mod contents;
 pub mod crd;
-pub mod hash;
 pub mod name;
 pub mod object;
 pub mod order;

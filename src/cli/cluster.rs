@@ -22,6 +22,7 @@ use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
 use crate::catalog::index::Index;
 use crate::catalog::source::{Source, Sources};
+use crate::controller::words;
 use crate::version::Version;
 
 /// Somebody waits for the answer.
@@ -204,17 +205,8 @@ impl Cluster {
     }
 }
 
-/// An error and its causes in one line, nothing twice.
 fn words(error: impl Into<anyhow::Error>) -> String {
-    let mut text = String::new();
-    for cause in error.into().chain() {
-        let cause = cause.to_string();
-        if !text.contains(&cause) {
-            let between = if text.is_empty() { "" } else { ": " };
-            text = format!("{text}{between}{cause}");
-        }
-    }
-    text
+    words::of(&error.into())
 }
 
 async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {

@@ -12,7 +12,7 @@ mod template;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -24,7 +24,7 @@ use super::error::Error;
 use super::key::ObjectKey;
 use super::metrics::Object;
 use super::queue::Next;
-use super::run::MANAGER;
+use super::run::{MANAGER, as_manager};
 use crate::api::catalog_source::CatalogSource;
 use crate::api::labels;
 use crate::resolver::CatalogKey;
@@ -185,10 +185,7 @@ async fn write(context: &Context, object: &CatalogSource, finding: &Finding) -> 
     let mut object = object.clone();
     object.status = Some(after);
     let api = Api::<CatalogSource>::namespaced(context.client.clone(), &key.namespace);
-    let parameters = PostParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PostParams::default()
-    };
+    let parameters = as_manager();
     api.replace_status(&key.name, &parameters, &object)
         .await
         .map_err(Error::while_("writing the status"))?;

@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, ResourceExt as _};
 
 use super::context::Context;
 use super::error::Error;
 use super::key::ObjectKey;
 use super::queue::Next;
-use super::run::MANAGER;
+use super::run::as_manager;
 use crate::api::conditions::{InstallPlanPhase, StepStatus};
 use crate::api::install_plan::{InstallPlan, InstallPlanStatus};
 use crate::plan::Trouble;
@@ -197,10 +197,7 @@ async fn write_if_changed(
         context.client.clone(),
         &plan.namespace().unwrap_or_default(),
     );
-    let parameters = PostParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PostParams::default()
-    };
+    let parameters = as_manager();
     let name = plan.name_any();
     api.replace_status(&name, &parameters, &written)
         .await

@@ -10,7 +10,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kube::api::{Api, PostParams};
+use kube::api::Api;
 use kube::runtime::events::{Event, EventType};
 use kube::{Resource as _, ResourceExt as _};
 
@@ -20,7 +20,7 @@ use self::world::World;
 use super::context::Context;
 use super::error::Error;
 use super::queue::Next;
-use super::run::MANAGER;
+use super::run::as_manager;
 use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
 use crate::api::subscription::{Subscription, SubscriptionStatus};
 use crate::plan::subscription::{
@@ -148,10 +148,7 @@ async fn write(
     let namespace = subscription.namespace().unwrap_or_default();
     let name = subscription.name_any();
     let api = Api::<Subscription>::namespaced(context.client.clone(), &namespace);
-    let parameters = PostParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PostParams::default()
-    };
+    let parameters = as_manager();
     api.replace_status(&name, &parameters, &object)
         .await
         .map_err(Error::while_(format!(

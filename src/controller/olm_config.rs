@@ -1,13 +1,13 @@
 //! OLMConfig: its status says whether ClusterServiceVersions are copied.
 
 use kube::ResourceExt as _;
-use kube::api::{Api, PostParams};
+use kube::api::Api;
 
 use super::context::Context;
 use super::error::Error;
 use super::key::ObjectKey;
 use super::queue::Next;
-use super::run::MANAGER;
+use super::run::as_manager;
 use crate::api::labels;
 use crate::api::olm_config::{self, OlmConfig};
 use crate::lifecycle::copied_csvs::{self, Csv};
@@ -31,10 +31,7 @@ pub(super) async fn reconcile(context: &Context) -> Result<Next, Error> {
     let mut config = (*config).clone();
     config.status = Some(status);
     let api = Api::<OlmConfig>::all(context.client.clone());
-    let parameters = PostParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PostParams::default()
-    };
+    let parameters = as_manager();
     api.replace_status(&config.name_any(), &parameters, &config)
         .await
         .map_err(Error::while_("writing the status"))?;

@@ -5,7 +5,7 @@
 
 mod adopt;
 
-use kube::api::{Api, DeleteParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, Preconditions};
 use kube::{Resource, ResourceExt as _};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use super::context::Context;
 use super::error::Error;
 use super::key::ObjectKey;
 use super::queue::Next;
-use super::run::MANAGER;
+use super::run::as_manager;
 use crate::api::labels;
 use crate::api::operator::{Operator, OperatorSpec, OperatorStatus};
 use crate::lifecycle::components::{self, Component};
@@ -113,7 +113,7 @@ async fn create(context: &Context, name: &str) -> Result<Operator, Error> {
     let mark = (labels::MANAGED.to_owned(), "true".to_owned());
     operator.metadata.labels = Some([mark].into());
     let api = Api::<Operator>::all(context.client.clone());
-    api.create(&parameters(), &operator)
+    api.create(&as_manager(), &operator)
         .await
         .map_err(Error::while_("making the Operator"))
 }
@@ -125,7 +125,7 @@ async fn write(
 ) -> Result<Operator, Error> {
     operator.status = Some(status);
     let api = Api::<Operator>::all(context.client.clone());
-    api.replace_status(&operator.name_any(), &parameters(), &operator)
+    api.replace_status(&operator.name_any(), &as_manager(), &operator)
         .await
         .map_err(Error::while_("writing the status"))
 }
@@ -142,11 +142,4 @@ async fn delete(context: &Context, operator: &Operator) -> Result<(), Error> {
             "deleting the Operator that nothing is left of",
         ))?;
     Ok(())
-}
-
-fn parameters() -> PostParams {
-    PostParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PostParams::default()
-    }
 }

@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount as ServiceAccountObject};
 use kube::ResourceExt as _;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::error::Error;
 use super::key::ObjectKey;
 use super::queue::Next;
-use super::run::MANAGER;
+use super::run::{MANAGER, as_manager};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::labels;
 use crate::api::operator_group::{OperatorGroup, OperatorGroupStatus};
@@ -136,10 +136,7 @@ async fn write(
     let namespace = group.namespace().unwrap_or_default();
     group.status = Some(status);
     let api = Api::<OperatorGroup>::namespaced(context.client.clone(), &namespace);
-    let parameters = PostParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PostParams::default()
-    };
+    let parameters = as_manager();
     api.replace_status(&group.name_any(), &parameters, &group)
         .await
         .map_err(Error::while_("writing the status"))

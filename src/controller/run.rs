@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use k8s_openapi::NamespaceResourceScope;
+use kube::api::PostParams;
 use kube::core::DeserializeGuard;
 use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::watcher;
@@ -33,6 +34,14 @@ use crate::plan::apply::Applier;
 
 /// Who writes, in the words of managedFields and Events.
 pub(crate) const MANAGER: &str = "chandler";
+
+/// How whatever is created or replaced is written.
+pub(crate) fn as_manager() -> PostParams {
+    PostParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PostParams::default()
+    }
+}
 
 /// How many objects of a kind are worked on at once.
 const WORKERS: usize = 4;

@@ -11,10 +11,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReferen
 use kube::ResourceExt as _;
 use kube::core::ObjectMeta;
 
-use super::hash::base62_sha224;
 use super::provided_apis::Apis;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::gvk::GroupVersionKind;
+use crate::api::hash::base62_sha224;
 use crate::api::labels;
 use crate::api::operator_group::OperatorGroup;
 
@@ -42,7 +42,7 @@ pub fn group_role_names(namespace: &str, group: &str) -> [String; 3] {
 /// OLM's name, so that bindings that were made for OLM stay good. A name that is too long is cut,
 /// which the hash makes good for.
 fn group_role_name(namespace: &str, group: &str, access: &str) -> String {
-    let hash = base62_sha224(&format!("{namespace}/{group}/{access}"));
+    let hash = base62_sha224(format!("{namespace}/{group}/{access}").as_bytes());
     let around = "olm.og..-".len() + access.len() + hash.len();
     let room = NAME_LIMIT.saturating_sub(around);
     let end = group.floor_char_boundary(room);
@@ -66,7 +66,7 @@ pub fn group_roles(group: &OperatorGroup, apis: &Apis) -> [ClusterRole; 3] {
 /// The owner's name is shown where it fits; what belongs to whom is told by the names of the roles.
 fn group_role_labels(namespace: &str, group: &str) -> BTreeMap<String, String> {
     let owner = if group.len() > LABEL_LIMIT {
-        base62_sha224(group)
+        base62_sha224(group.as_bytes())
     } else {
         group.to_owned()
     };

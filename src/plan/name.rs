@@ -3,9 +3,9 @@
 use kube::ResourceExt as _;
 use serde_json::Value;
 
-use super::hash::base36_sha256;
 use super::reference::Manifest;
 use crate::api::conditions::InstallPlanPhase;
+use crate::api::hash::base36_sha256;
 use crate::api::install_plan::{InstallPlan, Step};
 use crate::api::labels;
 

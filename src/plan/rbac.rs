@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::contents::text_of;
-use super::hash::{base62_sha224, go_json};
 use crate::api::cluster_service_version::install::STRATEGY_DEPLOYMENT;
+use crate::api::hash::{base62_sha224, go_json};
 use crate::api::labels;
 
 /// How long a name becomes at most before its base is cut.

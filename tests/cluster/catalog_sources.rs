@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use chandler::api::catalog_source::CatalogSource;
 use chandler::api::conditions::{CatalogSourceReason, ConnectionState, SubscriptionConditionType};
 use chandler::api::subscription::Subscription;
+use chandler::controller::Settings;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -14,7 +15,7 @@ use serde_json::json;
 use crate::support::case::on_cluster;
 use crate::support::controllers::Running;
 use crate::support::registry::{PASSWORD, Registry, USER};
-use crate::support::scene::{Scene, state};
+use crate::support::scene::{Scene, manual, state};
 use crate::support::wares::{Shop, blobs, config_map_data, stable};
 
 fn message(catalog: &CatalogSource) -> (CatalogSourceReason, String) {
@@ -78,11 +79,22 @@ async fn a_catalog_says_what_its_spec_lacks() {
                     reason == CatalogSourceReason::SpecInvalid && message.contains(words)
                 })
                 .await?;
-            // And so does a Subscription to it.
+            // Whoever wants something from it is told so.
+            let subscription = format!("to-{name}");
             scene
-                .subscribe(&format!("to-{name}"), name, json!({"name": "gopher"}))
-                .await
-                .ok();
+                .subscribe(&subscription, name, json!({"name": "gopher"}))
+                .await?;
+            let said = scene
+                .said(
+                    &subscription,
+                    SubscriptionConditionType::CatalogSourcesUnhealthy,
+                )
+                .await?;
+            let targeted = format!(
+                "targeted catalogsource {}/{name} unhealthy",
+                scene.namespace
+            );
+            ensure!(said.message == targeted, "{said:?}");
         }
         Ok(())
     })
@@ -195,9 +207,7 @@ async fn a_changed_config_map_is_a_changed_catalog() {
             .config_map_catalog("hub", &[stable([first.clone()])])
             .await?;
         scene.ready_catalog("hub").await?;
-        scene
-            .subscribe("gopher", "hub", json!({"installPlanApproval": "Manual"}))
-            .await?;
+        scene.subscribe("gopher", "hub", manual()).await?;
         let second = scene.operator("gopher", "1.1.0").replaces("1.0.0");
         let data = config_map_data(&[stable([first, second])]);
         scene
@@ -246,10 +256,15 @@ async fn a_catalog_whose_config_map_is_missing_says_so_and_recovers() {
 #[tokio::test]
 async fn a_catalog_goes_on_serving_through_an_outage_and_a_restart() {
     on_cluster(async |case| {
-        let mut scene = Scene::new(case).await?;
-        scene
-            .image_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
-            .await?;
+        let cache = tempfile::tempdir()?;
+        let same_cache = |settings: &mut Settings| settings.cache = cache.path().to_owned();
+        let mut scene = Scene::with(case, same_cache).await?;
+        scene.group("own").await?;
+        let channels = [
+            stable([scene.operator("gopher", "1.0.0")]),
+            stable([scene.operator("mole", "1.0.0")]),
+        ];
+        scene.image_catalog("hub", &channels).await?;
         let before = scene
             .ready_catalog("hub")
             .await?
@@ -273,13 +288,18 @@ async fn a_catalog_goes_on_serving_through_an_outage_and_a_restart() {
             "{}",
             status.message
         );
-        scene
-            .subscribe("gopher", "hub", json!({"installPlanApproval": "Manual"}))
-            .await?;
+        let wish = manual();
+        scene.subscribe("gopher", "hub", wish.clone()).await?;
         scene
             .said("gopher", SubscriptionConditionType::Resolved)
             .await?;
         scene.stop().await?;
+        let anew = Running::start_with(case, &[&scene.namespace], same_cache).await?;
+        scene.running = Some(anew);
+        scene.subscribe("mole", "hub", wish).await?;
+        scene
+            .said("mole", SubscriptionConditionType::Resolved)
+            .await?;
         Ok(())
     })
     .await;
@@ -354,16 +374,10 @@ async fn a_deleted_catalog_is_missed_by_its_subscriptions_and_what_runs_stays() 
 async fn a_global_catalog_serves_other_namespaces_and_its_news_reach_them() {
     on_cluster(async |case| {
         let global = case.namespace().await?;
-        let namespace = case.simulated_namespace().await?;
-        let running = Running::start_with(case, &[&namespace], |settings| {
+        let scene = Scene::with(case, |settings| {
             settings.global_namespaces = vec![global.clone()];
         })
         .await?;
-        let scene = Scene {
-            case,
-            namespace,
-            running: Some(running),
-        };
         scene.group("own").await?;
         let first = scene.operator("gopher", "1.0.0");
         let data = config_map_data(&[stable([first.clone()])]);
@@ -401,16 +415,10 @@ async fn a_global_catalog_serves_other_namespaces_and_its_news_reach_them() {
 async fn an_operator_group_can_keep_a_broken_global_catalog_out() {
     on_cluster(async |case| {
         let global = case.namespace().await?;
-        let namespace = case.simulated_namespace().await?;
-        let running = Running::start_with(case, &[&namespace], |settings| {
+        let scene = Scene::with(case, |settings| {
             settings.global_namespaces = vec![global.clone()];
         })
         .await?;
-        let scene = Scene {
-            case,
-            namespace,
-            running: Some(running),
-        };
         scene
             .create_in(
                 &global,
@@ -450,16 +458,10 @@ async fn pull_secrets_open_a_registry_that_wants_a_login() {
     on_cluster(async |case| {
         let registry = Registry::start_with_login()?;
         let address = registry.address.clone();
-        let namespace = case.simulated_namespace().await?;
-        let running = Running::start_with(case, &[&namespace], |settings| {
+        let scene = Scene::with(case, |settings| {
             settings.registries.plain_http.insert(address.clone());
         })
         .await?;
-        let scene = Scene {
-            case,
-            namespace,
-            running: Some(running),
-        };
         scene.group("own").await?;
         let shop = Shop {
             registry: address.clone(),

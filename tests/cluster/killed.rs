@@ -9,6 +9,7 @@ use futures::future::try_join_all;
 use serde_json::Value;
 
 use crate::support::case::{Case, on_cluster};
+use crate::support::data::skipped;
 use crate::support::gateway::{Gateway, Write, lines};
 use crate::support::install::{done, order};
 use crate::support::process::{Process, Role};
@@ -162,6 +163,10 @@ async fn an_install_ends_the_same_wherever_its_process_is_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_install_ends_the_same_whichever_write_was_the_last() {
     if std::env::var_os("CHANDLER_SOAK").is_none() {
+        skipped(
+            "an_install_ends_the_same_whichever_write_was_the_last",
+            "it takes long; `make soak` runs it",
+        );
         return;
     }
     on_cluster(async |case| {

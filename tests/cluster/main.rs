@@ -7,9 +7,11 @@ mod support;
 
 mod apply;
 mod apply_crd;
+mod approvals;
 mod catalog_sources;
 mod crds;
 mod csv;
+mod dependencies;
 mod deploy;
 mod install_plan;
 mod killed;

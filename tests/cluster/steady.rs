@@ -8,6 +8,7 @@ use chandler::api::operator_group::OperatorGroup;
 use serde_json::json;
 
 use crate::support::case::on_cluster;
+use crate::support::data::skipped;
 use crate::support::gateway::{Gateway, Write, lines};
 use crate::support::install::{done, order};
 use crate::support::process::{Process, Role};
@@ -88,6 +89,10 @@ async fn a_look_at_what_is_settled_writes_nothing_and_neither_does_a_start() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_written_for_fifty_subscriptions_that_have_what_they_want() {
     if std::env::var_os("CHANDLER_SOAK").is_none() {
+        skipped(
+            "nothing_is_written_for_fifty_subscriptions_that_have_what_they_want",
+            "it takes long; `make soak` runs it",
+        );
         return;
     }
     let seconds = std::env::var("CHANDLER_STEADY_SECONDS").ok();

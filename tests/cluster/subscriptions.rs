@@ -1,34 +1,21 @@
 //! Subscriptions on a real API server: what they get, and what they say when they do not.
 
 use anyhow::ensure;
-use chandler::api::catalog_source::CatalogSource;
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{
     ConditionStatus, InstallPlanPhase, SubscriptionConditionType as Type, SubscriptionState,
 };
-use chandler::api::install_plan::{Approval, InstallPlan};
+use chandler::api::install_plan::InstallPlan;
 use chandler::api::operator_group::OperatorGroup;
 use chandler::api::subscription::Subscription;
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
 use kube::ResourceExt as _;
 use kube::api::DeleteParams;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::case::on_cluster;
-use crate::support::scene::{Scene, condition, plan_name};
-use crate::support::wares::{blobs, channel, config_map_data, stable};
-
-const MANUAL: &str = "Manual";
-
-fn manual() -> Value {
-    json!({"installPlanApproval": MANUAL})
-}
-
-async fn approve(scene: &Scene<'_>, plan: &InstallPlan) -> anyhow::Result<()> {
-    scene
-        .patch::<InstallPlan>(&plan.name_any(), json!({"spec": {"approved": true}}))
-        .await
-}
+use crate::support::scene::Scene;
+use crate::support::wares::{blobs, config_map_data, stable};
 
 #[tokio::test]
 async fn a_subscription_installs_from_images_with_its_dependencies() {
@@ -192,7 +179,7 @@ async fn a_starting_csv_is_where_it_begins() {
             scene.operator("gopher", "1.1.0").replaces("1.0.0"),
         ];
         scene.config_map_catalog("hub", &[stable(chain)]).await?;
-        let start = json!({"startingCSV": "gopher.v1.0.0", "installPlanApproval": MANUAL});
+        let start = json!({"startingCSV": "gopher.v1.0.0", "installPlanApproval": "Manual"});
         scene.subscribe("gopher", "hub", start).await?;
         let plan = scene
             .plan_of("gopher", InstallPlanPhase::RequiresApproval)
@@ -220,168 +207,6 @@ async fn a_skip_range_jumps_over_what_lies_between() {
             .patch::<ConfigMap>("hub", json!({"data": data}))
             .await?;
         scene.at_latest("gopher", "gopher.v3.0.0").await?;
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_manual_plan_waits_until_somebody_approves_it() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        scene
-            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
-            .await?;
-        scene.subscribe("gopher", "hub", manual()).await?;
-        let plan = scene
-            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
-            .await?;
-        ensure!(
-            plan.spec.approval == Approval::Manual && !plan.spec.approved,
-            "{:?}",
-            plan.spec
-        );
-        let pending = scene.said("gopher", Type::InstallPlanPending).await?;
-        ensure!(pending.reason == "RequiresApproval", "{pending:?}");
-        ensure!(scene.csvs().await?.is_empty(), "nobody approved it");
-        approve(&scene, &plan).await?;
-        scene.at_latest("gopher", "gopher.v1.0.0").await?;
-        scene.unsaid("gopher", Type::InstallPlanPending).await?;
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn one_manual_subscription_does_not_hold_up_its_neighbours() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        let channels = [
-            stable([scene.operator("gopher", "1.0.0")]),
-            stable([scene.operator("mole", "1.0.0")]),
-        ];
-        scene.config_map_catalog("hub", &channels).await?;
-        scene.subscribe("gopher", "hub", manual()).await?;
-        scene.subscribe("mole", "hub", json!({})).await?;
-        scene.at_latest("mole", "mole.v1.0.0").await?;
-        scene
-            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
-            .await?;
-        ensure!(
-            scene.csvs().await? == ["mole.v1.0.0"],
-            "{:?}",
-            scene.csvs().await?
-        );
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_patch_policy_lets_patches_through_and_asks_for_the_rest() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        let first = scene.operator("gopher", "1.0.0");
-        let patch = scene.operator("gopher", "1.0.1").replaces("1.0.0");
-        let minor = scene.operator("gopher", "1.1.0").replaces("1.0.1");
-        scene
-            .config_map_catalog("hub", &[stable([first.clone()])])
-            .await?;
-        scene
-            .subscribe("gopher", "hub", json!({"policy": {"approval": "Patch"}}))
-            .await?;
-        scene.at_latest("gopher", "gopher.v1.0.0").await?;
-        let data = config_map_data(&[stable([first.clone(), patch.clone()])]);
-        scene
-            .patch::<ConfigMap>("hub", json!({"data": data}))
-            .await?;
-        scene.at_latest("gopher", "gopher.v1.0.1").await?;
-        let csvs = scene.api::<ClusterServiceVersion>();
-        csvs.delete("gopher.v1.0.0", &DeleteParams::default())
-            .await?;
-        let data = config_map_data(&[stable([first, patch, minor])]);
-        scene
-            .patch::<ConfigMap>("hub", json!({"data": data}))
-            .await?;
-        let waiting = scene
-            .until("gopher", "asked for approval", |it: &Subscription| {
-                condition(it, &Type::InstallPlanPending)
-                    .is_some_and(|it| it.reason == "RequiresApproval")
-            })
-            .await?;
-        ensure!(plan_name(&waiting).is_some(), "{:?}", waiting.status);
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_pending_plan_that_is_out_of_date_is_made_anew() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        let first = scene.operator("gopher", "1.0.0");
-        scene
-            .config_map_catalog("hub", &[stable([first.clone()])])
-            .await?;
-        scene.subscribe("gopher", "hub", manual()).await?;
-        let stale = scene
-            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
-            .await?;
-        let second = scene.operator("gopher", "2.0.0").replaces("1.0.0");
-        let data = config_map_data(&[stable([first, second])]);
-        scene
-            .patch::<ConfigMap>("hub", json!({"data": data}))
-            .await?;
-        let offered = scene
-            .until("gopher", "offered 2.0.0", |it: &Subscription| {
-                let status = it.status.clone().unwrap_or_default();
-                status.current_csv == "gopher.v2.0.0"
-                    && plan_name(it).is_some_and(|it| it != stale.name_any())
-            })
-            .await?;
-        let gone = scene
-            .api::<InstallPlan>()
-            .get_opt(&stale.name_any())
-            .await?;
-        ensure!(gone.is_none(), "the old plan could still be approved");
-        let plan = scene
-            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
-            .await?;
-        ensure!(
-            Some(plan.name_any()) == plan_name(&offered),
-            "{:?}",
-            plan.name_any()
-        );
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_deleted_pending_plan_is_made_anew() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        scene
-            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
-            .await?;
-        scene.subscribe("gopher", "hub", manual()).await?;
-        let plan = scene
-            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
-            .await?;
-        let uid = plan.uid();
-        scene
-            .api::<InstallPlan>()
-            .delete(&plan.name_any(), &DeleteParams::default())
-            .await?;
-        scene
-            .until("gopher", "with another plan", |it: &Subscription| {
-                let reference = it
-                    .status
-                    .as_ref()
-                    .and_then(|it| it.install_plan_ref.clone());
-                reference.is_some_and(|it| it.uid.is_some() && it.uid != uid)
-            })
-            .await?;
         Ok(())
     })
     .await;
@@ -495,99 +320,6 @@ async fn no_operator_group_and_two_are_said_at_once_and_one_mends_it() {
             .delete("two", &DeleteParams::default())
             .await?;
         scene.unsaid("gopher", Type::ResolutionFailed).await?;
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn the_catalog_of_greater_priority_provides_a_dependency() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
-        let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
-        scene.config_map_catalog("hub", &[stable([gopher])]).await?;
-        for name in ["a-low", "z-high"] {
-            scene
-                .config_map_catalog(name, &[stable([burrow.clone()])])
-                .await?;
-        }
-        scene
-            .patch::<CatalogSource>("z-high", json!({"spec": {"priority": 100}}))
-            .await?;
-        for name in ["hub", "a-low", "z-high"] {
-            scene.ready_catalog(name).await?;
-        }
-        scene.subscribe("gopher", "hub", json!({})).await?;
-        scene.at_latest("gopher", "gopher.v1.0.0").await?;
-        let generated = format!("burrow-stable-z-high-{}", scene.namespace);
-        scene.at_latest(&generated, "burrow.v1.0.0").await?;
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn of_equal_catalogs_the_first_by_name_provides_a_dependency() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
-        let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
-        scene.config_map_catalog("hub", &[stable([gopher])]).await?;
-        for name in ["b", "a"] {
-            scene
-                .config_map_catalog(name, &[stable([burrow.clone()])])
-                .await?;
-        }
-        for name in ["hub", "a", "b"] {
-            scene.ready_catalog(name).await?;
-        }
-        scene.subscribe("gopher", "hub", json!({})).await?;
-        let generated = format!("burrow-stable-a-{}", scene.namespace);
-        scene.at_latest(&generated, "burrow.v1.0.0").await?;
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn the_own_catalog_provides_a_dependency_before_others() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
-        let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
-        scene
-            .config_map_catalog("z-own", &[stable([gopher]), stable([burrow.clone()])])
-            .await?;
-        scene
-            .config_map_catalog("a-other", &[stable([burrow])])
-            .await?;
-        for name in ["z-own", "a-other"] {
-            scene.ready_catalog(name).await?;
-        }
-        scene.subscribe("gopher", "z-own", json!({})).await?;
-        let generated = format!("burrow-stable-z-own-{}", scene.namespace);
-        scene.at_latest(&generated, "burrow.v1.0.0").await?;
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_generated_subscription_follows_the_default_channel() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
-        let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
-        let channels = [
-            stable([gopher]),
-            channel("zebra", [burrow.clone()]),
-            channel("alpha", [burrow]),
-        ];
-        scene.config_map_catalog("hub", &channels).await?;
-        scene.subscribe("gopher", "hub", json!({})).await?;
-        let generated = format!("burrow-zebra-hub-{}", scene.namespace);
-        scene.at_latest(&generated, "burrow.v1.0.0").await?;
         Ok(())
     })
     .await;
@@ -857,69 +589,6 @@ async fn an_account_of_the_group_that_may_not_install_is_told_what_it_lacks() {
             scene.create(object).await?;
         }
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn an_api_that_moved_to_another_package_is_not_provided_twice() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        let old = scene.operator("gopher", "1.0.0").owns("Burrow");
-        scene.image_catalog("hub", &[stable([old.clone()])]).await?;
-        scene.subscribe("gopher", "hub", json!({})).await?;
-        scene.at_latest("gopher", "gopher.v1.0.0").await?;
-        // The next version needs what it had, and another package has it now.
-        let new = scene
-            .operator("gopher", "2.0.0")
-            .replaces("1.0.0")
-            .requires("Burrow");
-        let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
-        scene
-            .shop()
-            .push_catalog("hub", &[stable([old, new]), stable([burrow])])
-            .await?;
-        scene.at_latest("gopher", "gopher.v2.0.0").await?;
-        let generated = format!("burrow-stable-hub-{}", scene.namespace);
-        scene.at_latest(&generated, "burrow.v1.0.0").await?;
-        Ok(())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn of_a_channel_the_newest_version_that_provides_an_api_is_taken() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
-        let chain = [
-            scene.operator("burrow", "1.0.0").owns("Burrow"),
-            scene
-                .operator("burrow", "1.1.0")
-                .owns("Burrow")
-                .replaces("1.0.0"),
-            scene.operator("burrow", "1.2.0").replaces("1.1.0"),
-        ];
-        scene
-            .image_catalog("hub", &[stable([gopher]), stable(chain)])
-            .await?;
-        let approval = json!({"installPlanApproval": MANUAL});
-        scene.subscribe("gopher", "hub", approval).await?;
-        let plan = scene
-            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
-            .await?;
-        let csvs = &plan.spec.cluster_service_version_names;
-        ensure!(*csvs == ["burrow.v1.1.0", "gopher.v1.0.0"], "{csvs:?}");
-        approve(&scene, &plan).await?;
-        // What it keeps up to date later asks as the one who needs it does.
-        let generated = format!("burrow-stable-hub-{}", scene.namespace);
-        let generated = scene.at_latest(&generated, "burrow.v1.1.0").await?;
-        ensure!(
-            generated.spec.install_plan_approval == Approval::Manual,
-            "{:?}",
-            generated.spec
-        );
         Ok(())
     })
     .await;

@@ -10,10 +10,11 @@ use chandler::api::conditions::{
 };
 use chandler::api::install_plan::InstallPlan;
 use chandler::api::subscription::{Subscription, SubscriptionCondition};
+use chandler::controller::Settings;
 use k8s_openapi::NamespaceResourceScope;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use kube::{Api, Resource};
+use kube::{Api, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -40,8 +41,13 @@ impl<'c> Scene<'c> {
 
     /// A namespace that is cared for.
     pub async fn without_group(case: &'c Case) -> anyhow::Result<Self> {
+        Self::with(case, |_| {}).await
+    }
+
+    /// A namespace that is cared for by controllers whose settings differ in something.
+    pub async fn with(case: &'c Case, differ: impl FnOnce(&mut Settings)) -> anyhow::Result<Self> {
         let namespace = case.simulated_namespace().await?;
-        let running = Running::start(case, &[&namespace]).await?;
+        let running = Running::start_with(case, &[&namespace], differ).await?;
         Ok(Self {
             case,
             namespace,
@@ -274,6 +280,13 @@ impl<'c> Scene<'c> {
         .await
     }
 
+    /// Approves a plan.
+    pub async fn approve(&self, plan: &InstallPlan) -> anyhow::Result<()> {
+        let name = plan.name_any();
+        self.patch::<InstallPlan>(&name, json!({"spec": {"approved": true}}))
+            .await
+    }
+
     /// The names of the CSVs in the namespace.
     pub async fn csvs(&self) -> anyhow::Result<Vec<String>> {
         self.names::<ClusterServiceVersion>().await
@@ -302,12 +315,11 @@ impl<'c> Scene<'c> {
             None => Ok(()),
         }
     }
+}
 
-    /// Starts controllers anew, with nothing in their cache.
-    pub async fn start(&mut self) -> anyhow::Result<()> {
-        self.running = Some(Running::start(self.case, &[&self.namespace]).await?);
-        Ok(())
-    }
+/// What a Subscription says that wants to be asked.
+pub fn manual() -> Value {
+    json!({"installPlanApproval": "Manual"})
 }
 
 /// The state of a catalog's connection.

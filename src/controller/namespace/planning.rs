@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kube::api::{Api, DeleteParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, Preconditions};
 use kube::{Resource as _, ResourceExt as _};
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::api::subscription::Subscription;
 use crate::controller::bundles::{self, Problem};
 use crate::controller::context::Context;
 use crate::controller::error::Error;
-use crate::controller::run::MANAGER;
+use crate::controller::run::as_manager;
 use crate::oci::Digest;
 use crate::plan::subscription::{Bundles, Plan};
 use crate::plan::{Approvals, BundleInput, Input, build, decide, is_terminal};
@@ -307,10 +307,7 @@ async fn write(context: &Context, plan: &InstallPlan) -> Result<InstallPlan, kub
     let namespace = plan.namespace().unwrap_or_default();
     let name = plan.name_any();
     let api = Api::<InstallPlan>::namespaced(context.client.clone(), &namespace);
-    let parameters = PostParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PostParams::default()
-    };
+    let parameters = as_manager();
     let created = match api.create(&parameters, plan).await {
         Ok(created) => created,
         Err(kube::Error::Api(status)) if status.code == 409 => api.get(&name).await?,

@@ -97,4 +97,15 @@ mod tests {
             prop_assert!(base36_sha256(&bytes).len() <= 50);
         }
     }
+
+    /// Computed with Go: `big.Int.SetBytes(sha256.Sum224(…)).Text(62)`.
+    #[rstest]
+    #[case("", "aAkHCkvjglfF66mdhRcVKb0I3FT1lepYlWZNwj")]
+    #[case("a", "8GQDPLPhRixGNeqR4eV0Va2vIGohVCYHMHiPFX")]
+    #[case("operators/global/admin", "8tYz3SPASiNERpqwgmJaSaaF6Hf7uvHTiAwz4h")]
+    #[case("my-ns/my-group/admin", "c0Rem6bpuQf2mxGb97Udd7VXowbYvF4uWoypqM")]
+    #[case::two_leading_zero_bytes("19561", "2qveAX8YVA0nV8mddNopNJ2GZ3R8ADkGxe")]
+    fn hashes_are_those_of_go(#[case] text: &str, #[case] hash: &str) {
+        assert_eq!(base62_sha224(text.as_bytes()), hash);
+    }
 }
