@@ -8,6 +8,7 @@
 //! - [`namespace_labels`]: labels by which webhooks find the namespaces of a group
 //! - [`components`]: what belongs to an installed package
 //! - [`adoption`]: which objects are to be marked as belonging to it
+//! - [`operator_conditions`]: by which an operator says whether it may be upgraded
 //! - [`copied_csvs`]: what the OLMConfig says about copies
 //!
 //! No client, no clock, no file: "now" is passed in.
@@ -19,5 +20,6 @@ mod condition;
 pub mod copied_csvs;
 pub mod group_status;
 pub mod namespace_labels;
+pub mod operator_conditions;
 pub mod provided_apis;
 pub mod targets;

@@ -20,6 +20,7 @@ mod error;
 mod keep;
 mod kinds;
 mod objects;
+mod remove;
 mod request;
 mod unknown;
 
@@ -38,13 +39,33 @@ use kinds::{Kind, Kinds};
 use request::{Answer, Body, Connection, Refusal};
 
 /// The field manager of everything that plans write.
-pub const FIELD_MANAGER: &str = "chandler-plan";
+pub const FIELD_MANAGER: &str = Writer::Plan.field_manager();
 
 /// How often an object is read and written again when somebody else wrote it in between.
 const ATTEMPTS: usize = 5;
 /// How often fields that the API does not know are left out of one object; each time all that the API
 /// server names.
 const PRUNINGS: usize = 8;
+
+/// Who writes. Each is a field manager of its own, so that what one no longer wants goes, and what the
+/// other wants stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// Plans.
+    Plan,
+    /// What runs the operators that plans installed.
+    Lifecycle,
+}
+
+impl Writer {
+    /// Its name in managedFields.
+    pub const fn field_manager(self) -> &'static str {
+        match self {
+            Self::Plan => "chandler-plan",
+            Self::Lifecycle => "chandler-lifecycle",
+        }
+    }
+}
 
 /// How an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +86,8 @@ pub struct Applied {
     pub warnings: Vec<String>,
     /// The object's uid.
     pub uid: String,
+    /// The object's generation: it grows whenever somebody asks for something else.
+    pub generation: i64,
 }
 
 /// A ServiceAccount that somebody acts as.
@@ -96,6 +119,7 @@ pub struct Applier {
     kinds: Arc<Kinds>,
     turns: Arc<crd::Turns>,
     account: Option<Account>,
+    writer: Writer,
 }
 
 impl fmt::Debug for Applier {
@@ -107,13 +131,23 @@ impl fmt::Debug for Applier {
 }
 
 impl Applier {
-    /// Writes with the rights of this client.
+    /// Writes for plans, with the rights of this client.
     pub fn new(client: kube::Client) -> Self {
         Self {
             connection: Connection::new(client),
             kinds: Arc::default(),
             turns: Arc::default(),
             account: None,
+            writer: Writer::Plan,
+        }
+    }
+
+    /// Writes for somebody else.
+    #[must_use]
+    pub fn writing_for(&self, writer: Writer) -> Self {
+        Self {
+            writer,
+            ..self.clone()
         }
     }
 
@@ -173,8 +207,9 @@ impl Applier {
             return Ok(present(&live));
         }
         let url = format!(
-            "{}?fieldManager={FIELD_MANAGER}&fieldValidation=Warn",
-            kind.collection(target.namespace())
+            "{}?fieldManager={}&fieldValidation=Warn",
+            kind.collection(target.namespace()),
+            self.writer.field_manager()
         );
         let created = self.write(Method::POST, &url, Body::Object(object)).await;
         match created {
@@ -208,7 +243,11 @@ impl Applier {
                 self.delete_binding(&live, target, kind).await?;
             } else {
                 let live = self.take_over(live, target, kind).await?;
-                keep::owners(&mut wanted, &live);
+                // What a plan brings may be of several versions until the last of them is gone. What
+                // runs is of one.
+                if self.writer == Writer::Plan {
+                    keep::owners(&mut wanted, &live);
+                }
             }
         }
         let (applied, _) = self.server_side_apply(wanted, target, kind).await?;
@@ -217,13 +256,14 @@ impl Applier {
 
     /// Makes ours what OLM's managers own in the live object, and gives it as it is then.
     async fn take_over(&self, live: Value, target: &Target, kind: &Kind) -> Result<Value, Error> {
-        let Some(patch) = adopt::patch(&live, FIELD_MANAGER, &target.gvk.api_version()) else {
+        let Some(patch) = adopt::patch(&live, self.writer, &target.gvk.api_version()) else {
             return Ok(live);
         };
         tracing::info!(object = %target, "taking over from OLM: its field managers' fields become ours");
         let url = format!(
-            "{}?fieldManager={FIELD_MANAGER}",
-            kind.item(target.namespace(), &target.name)
+            "{}?fieldManager={}",
+            kind.item(target.namespace(), &target.name),
+            self.writer.field_manager()
         );
         // Nothing of the object changes but who is responsible, which no account needs a right for.
         let patched = self
@@ -269,8 +309,9 @@ impl Applier {
         kind: &Kind,
     ) -> Result<(Applied, Value), Error> {
         let url = format!(
-            "{}?fieldManager={FIELD_MANAGER}&force=true",
-            kind.item(target.namespace(), &target.name)
+            "{}?fieldManager={}&force=true",
+            kind.item(target.namespace(), &target.name),
+            self.writer.field_manager()
         );
         let mut left_out = Vec::new();
         loop {
@@ -284,11 +325,11 @@ impl Applier {
                     let live = answer.body.take();
                     let mut warnings = answer.warnings;
                     warnings.extend(left_out);
-                    let uid = uid(&live);
                     let applied = Applied {
                         status,
                         warnings,
-                        uid,
+                        uid: uid(&live),
+                        generation: generation(&live),
                     };
                     return Ok((applied, live));
                 }
@@ -358,6 +399,7 @@ fn applied(status: StepStatus, answer: Answer) -> Applied {
     Applied {
         status,
         uid: uid(&answer.body),
+        generation: generation(&answer.body),
         warnings: answer.warnings,
     }
 }
@@ -367,12 +409,18 @@ fn present(live: &Value) -> Applied {
         status: StepStatus::Present,
         warnings: Vec::new(),
         uid: uid(live),
+        generation: generation(live),
     }
 }
 
 fn uid(object: &Value) -> String {
     let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
     uid.unwrap_or_default().to_owned()
+}
+
+fn generation(object: &Value) -> i64 {
+    let generation = object.pointer("/metadata/generation");
+    generation.and_then(Value::as_i64).unwrap_or_default()
 }
 
 /// The object without what only the API server writes, and with its scope checked.

@@ -6,21 +6,27 @@
 
 use serde_json::{Map, Value, json};
 
-/// The managers that OLM's catalog operator wrote the objects of plans by: its own name, which is that
-/// of its binary, and those of its two labellers.
-///
-/// What its other half wrote (`olm`: labels that mark components, the conversion of CRDs) is no part of
-/// a plan and has writers of its own.
-const OLM: [&str; 3] = ["catalog", "olm-ownership-labeller", "olm-hash-labeller"];
+use super::Writer;
 
-/// A JSON patch that makes the fields of OLM's managers those of `manager`, if there are any. It only
-/// works on the object as it was read.
-pub(super) fn patch(live: &Value, manager: &str, api_version: &str) -> Option<Value> {
+/// The managers that OLM wrote by what is ours now. Its two halves are called like their binaries:
+/// `catalog` carried out plans, with the help of two labellers; `olm` ran what they brought, and
+/// wrote Services by a name of their own.
+fn predecessors(writer: Writer) -> &'static [&'static str] {
+    match writer {
+        Writer::Plan => &["catalog", "olm-ownership-labeller", "olm-hash-labeller"],
+        Writer::Lifecycle => &["olm", "olm.install"],
+    }
+}
+
+/// A JSON patch that makes the fields of OLM's managers those of a writer of ours, if there are any. It
+/// only works on the object as it was read.
+pub(super) fn patch(live: &Value, writer: Writer, api_version: &str) -> Option<Value> {
+    let manager = writer.field_manager();
     let entries = live.pointer("/metadata/managedFields")?.as_array()?;
     let version = live.pointer("/metadata/resourceVersion")?;
     let (olm, others): (Vec<&Value>, Vec<&Value>) = entries
         .iter()
-        .partition(|entry| is_of_olm(entry) && text(entry, "apiVersion") == api_version);
+        .partition(|entry| is_of_olm(entry, writer) && text(entry, "apiVersion") == api_version);
     if olm.is_empty() {
         return None;
     }
@@ -51,9 +57,9 @@ pub(super) fn patch(live: &Value, manager: &str, api_version: &str) -> Option<Va
     ]))
 }
 
-/// Whether an entry of managedFields is of a manager that plans take over from.
-pub(super) fn is_of_olm(entry: &Value) -> bool {
-    OLM.contains(&text(entry, "manager")) && text(entry, "subresource").is_empty()
+/// Whether an entry of managedFields is of a manager that this writer takes over from.
+pub(super) fn is_of_olm(entry: &Value, writer: Writer) -> bool {
+    predecessors(writer).contains(&text(entry, "manager")) && text(entry, "subresource").is_empty()
 }
 
 fn text<'a>(entry: &'a Value, name: &str) -> &'a str {
@@ -104,7 +110,7 @@ mod tests {
             ),
             entry("chandler-plan", "Apply", &json!({"f:data": {"f:ours": {}}})),
         ]);
-        let patch = patch(&live, "chandler-plan", "v1").unwrap();
+        let patch = patch(&live, Writer::Plan, "v1").unwrap();
         let managers = patch[0]["value"].as_array().unwrap();
         assert_eq!(managers.len(), 2);
         assert_eq!(managers[0]["manager"], "kubectl");
@@ -126,7 +132,24 @@ mod tests {
             entry("chandler-plan", "Apply", &json!({})),
             entry("olm", "Update", &json!({"f:spec": {"f:conversion": {}}})),
         ]);
-        assert_eq!(patch(&live, "chandler-plan", "v1"), None);
+        assert_eq!(patch(&live, Writer::Plan, "v1"), None);
+    }
+
+    #[test]
+    fn each_writer_follows_another_half_of_olm() {
+        let live = object(&[
+            entry("catalog", "Update", &json!({"f:a": {}})),
+            entry("olm", "Update", &json!({"f:b": {}})),
+        ]);
+        for (writer, fields) in [
+            (Writer::Plan, json!({"f:a": {}})),
+            (Writer::Lifecycle, json!({"f:b": {}})),
+        ] {
+            let patch = patch(&live, writer, "v1").unwrap();
+            let managers = patch[0]["value"].as_array().unwrap();
+            assert_eq!(managers[1]["manager"], writer.field_manager());
+            assert_eq!(managers[1]["fieldsV1"], fields);
+        }
     }
 
     #[test]
@@ -135,6 +158,6 @@ mod tests {
         status["subresource"] = json!("status");
         let mut old = entry("catalog", "Update", &json!({"f:spec": {}}));
         old["apiVersion"] = json!("v1beta1");
-        assert_eq!(patch(&object(&[status, old]), "chandler-plan", "v1"), None);
+        assert_eq!(patch(&object(&[status, old]), Writer::Plan, "v1"), None);
     }
 }

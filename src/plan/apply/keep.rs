@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::adopt;
+use super::{Writer, adopt};
 use crate::api::labels::INSTALLED_ALONGSIDE_PREFIX;
 
 /// Keeps the CSVs that own the live object as owners. Kubernetes drops those that are gone.
@@ -60,7 +60,7 @@ pub(super) fn conversion_is_taken(live: &Value, manager: &str) -> bool {
     entries.into_iter().flatten().any(|entry| {
         let who = entry.get("manager").and_then(Value::as_str);
         let conversion = entry.pointer("/fieldsV1/f:spec/f:conversion");
-        conversion.is_some() && who != Some(manager) && !adopt::is_of_olm(entry)
+        conversion.is_some() && who != Some(manager) && !adopt::is_of_olm(entry, Writer::Plan)
     })
 }
 

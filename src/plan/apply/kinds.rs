@@ -35,7 +35,7 @@ impl Kind {
 }
 
 /// A name as it stands in a URL: those of RBAC may have a colon or a per cent sign in them.
-fn escaped(name: &str) -> String {
+pub(super) fn escaped(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for byte in name.bytes() {
         match byte {
