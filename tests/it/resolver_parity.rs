@@ -237,25 +237,25 @@ fn differences_from_olm_are_on_purpose() {
         }
         let inputs: Vec<&Input> = asked.iter().map(|(_, variant)| &variant.input).collect();
         let answers = ask(&program, &inputs, runs);
-        let known: BTreeMap<(usize, &[&str]), &Olm> = asked
+        let giving: Vec<&(usize, Variant)> = asked
             .iter()
             .zip(&answers)
-            .map(|((at, variant), olm)| ((*at, variant.names.as_slice()), olm))
+            .filter(|((at, variant), olm)| {
+                let problem = different[*at].0;
+                let is_changed = !variant.names.is_empty();
+                olm.gives(&problem.ours) && (is_changed || problem.all_met())
+            })
+            .map(|(asked, _)| asked)
             .collect();
-        for ((at, variant), olm) in asked.iter().zip(&answers) {
-            let problem = different[*at].0;
-            let is_refused = |fewer: Variant| {
-                let olm = known.get(&(*at, fewer.names.as_slice()));
-                olm.is_some_and(|olm| !olm.solves())
-            };
-            let is_changed = !variant.names.is_empty();
-            if olm.gives(&problem.ours)
-                && (is_changed || problem.all_met())
-                && variant
-                    .without_a_refused(problem)
-                    .into_iter()
-                    .all(is_refused)
-            {
+        let doubts: Vec<Vec<Input>> = giving
+            .iter()
+            .map(|(at, variant)| variant.doubts(different[*at].0))
+            .collect();
+        let inputs: Vec<&Input> = doubts.iter().flatten().collect();
+        let mut answers = ask(&program, &inputs, 1).into_iter();
+        for ((at, variant), doubts) in giving.into_iter().zip(&doubts) {
+            let answers: Vec<Olm> = answers.by_ref().take(doubts.len()).collect();
+            if !answers.iter().any(Olm::solves) {
                 explained.entry(*at).or_insert_with(|| variant.name());
             }
         }
@@ -322,20 +322,39 @@ impl Variant {
         (variant.input != self.input).then_some(variant)
     }
 
-    /// The variants without one of the changes that are only for what OLM refuses.
-    fn without_a_refused(&self, problem: &Problem) -> Vec<Self> {
-        let made = |change: &&Change| self.names.contains(&change.name);
-        let refused = CHANGES.iter().filter(|change| change.only_if_refused);
-        let fewer = refused.filter(made).map(|left_out| {
-            let mut variant = Self::unchanged(problem);
-            for change in CHANGES.iter().filter(made) {
-                if change.name != left_out.name {
-                    variant = variant.with(change, problem).unwrap_or(variant);
+    /// Inputs that OLM has to refuse for this one to explain anything: without one of the changes
+    /// that are only for what OLM refuses, and with the Subscriptions of one explanation back, and
+    /// what these have as it is.
+    fn doubts(&self, problem: &Problem) -> Vec<Input> {
+        let made = || CHANGES.iter().filter(|it| self.names.contains(&it.name));
+        let mut doubts = Vec::new();
+        for left_out in made().filter(|change| change.only_if_refused) {
+            let is_unsolvable =
+                |at: &usize| matches!(problem.resolution.components[*at], Component::Unsolvable(_));
+            let all = 0..problem.resolution.components.len();
+            let back: Vec<Option<usize>> = if left_out.name == CHANGES[0].name {
+                all.filter(is_unsolvable).map(Some).collect()
+            } else {
+                vec![None]
+            };
+            for back in back {
+                let mut input = Self::unchanged(problem).input;
+                for change in made() {
+                    let mut resolution = problem.resolution.clone();
+                    if change.name == left_out.name {
+                        let Some(back) = back else { continue };
+                        resolution.components.remove(back);
+                    }
+                    (change.make)(&mut input, &resolution);
                 }
+                if let Some(back) = back {
+                    let names = problem.resolution.components[back].subscriptions();
+                    restore_needs(&mut input, names, &problem.input);
+                }
+                doubts.push(input);
             }
-            variant
-        });
-        fewer.collect()
+        }
+        doubts
     }
 
     fn name(&self) -> String {
@@ -346,6 +365,19 @@ impl Variant {
                 let short = several.iter().map(|name| name.split(':').next().unwrap());
                 short.collect::<Vec<_>>().join(" + ")
             }
+        }
+    }
+}
+
+/// Gives what Subscriptions have the needs that it has.
+fn restore_needs(input: &mut Input, subscriptions: &[String], original: &Input) {
+    let mut own = input.subscriptions.clone();
+    own.retain(|one| subscriptions.contains(&one.name));
+    for csv in &mut input.installed {
+        let is_own = own.iter().any(|one| one.installed_csv == csv.name);
+        let mut all = original.installed.iter().filter(|_| is_own);
+        if let Some(as_it_is) = all.find(|other| other.name == csv.name) {
+            csv.requires.clone_from(&as_it_is.requires);
         }
     }
 }
