@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::command_line::Shell;
 use crate::command_plan::{csv, documents, shell, subscription};
 
-fn group(name: &str, annotations: Value, spec: Value) -> Value {
+fn group(name: &str, annotations: &Value, spec: &Value) -> Value {
     json!({
         "apiVersion": "operators.coreos.com/v1",
         "kind": "OperatorGroup",
@@ -17,7 +17,7 @@ fn group(name: &str, annotations: Value, spec: Value) -> Value {
 
 fn excluding() -> Value {
     let annotation = "olm.operatorframework.io/exclude-global-namespace-resolution";
-    group("own", json!({annotation: "true"}), json!({}))
+    group("own", &json!({annotation: "true"}), &json!({}))
 }
 
 fn with_subscriptions(objects: &[Value]) -> Shell {
@@ -59,7 +59,7 @@ fn an_operator_group_counts_beside_what_is_installed_and_only_in_its_namespace()
 
 #[test]
 fn of_two_operator_groups_one_is_too_many() {
-    let groups = ["a", "b"].map(|name| group(name, json!({}), json!({})));
+    let groups = ["a", "b"].map(|name| group(name, &json!({}), &json!({})));
     let [a, b] = groups;
     let shell = with_subscriptions(&[subscription("shovel", json!({}), ""), a, b]);
     let said = shell.run(PLAN);
@@ -82,7 +82,7 @@ fn an_operator_that_cannot_serve_the_namespaces_of_its_group_is_told(
 ) {
     let shell = with_subscriptions(&[
         subscription("mole", json!({}), ""),
-        group("g", json!({}), spec),
+        group("g", &json!({}), &spec),
     ]);
     let modes = json!([
         {"type": "OwnNamespace", "supported": true},

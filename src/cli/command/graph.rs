@@ -22,11 +22,11 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let catalogs: Vec<Rendered> = wait(async {
         let mut all = Vec::new();
         for Named { source, .. } in &sources {
-            let rendered = match Input::parse(source) {
+            let read = match Input::parse(source) {
                 Ok(input) => renderer.render(&input).await,
                 Err(error) => Err(error),
             };
-            all.push((source.clone(), rendered.map_err(Failure::from)));
+            all.push((source.clone(), read.map_err(Failure::from)));
         }
         let all = unless_none_can_be_read(all)?;
         Ok(all.into_iter().flatten().collect())

@@ -1,6 +1,6 @@
 //! What the `OperatorGroup` of a namespace has to say to a plan.
 
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 
 use super::Situation;
 use crate::api::cluster_service_version::install::{InstallMode, InstallModeType};
@@ -37,7 +37,7 @@ impl Situation {
             [] => return,
             [one] => one,
             several => {
-                let names: Vec<String> = several.iter().map(|group| group.name_any()).collect();
+                let names: Vec<String> = several.iter().map(ResourceExt::name_any).collect();
                 printer::warning(&format!(
                     "found {} operatorGroups, expected 1: nothing is installed until all but one of {} \
                      in namespace {} are deleted",
