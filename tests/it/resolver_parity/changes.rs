@@ -45,10 +45,6 @@ pub(super) const CHANGES: [Change; 12] = [
         without_needs_of_facts,
     ),
     refused(
-        "installed CSVs may provide the same API",
-        without_shared_apis,
-    ),
-    refused(
         "a failing catalog concerns only those who need it",
         without_failing_catalogs,
     ),
@@ -63,6 +59,11 @@ pub(super) const CHANGES: [Change; 12] = [
     answered("a CSV without Subscription is adopted", adopted),
     answered("an upgrade waits for the one under way", without_underway),
     answered("replaced CSVs are no facts", without_replaced),
+    // After those: what is replaced provides nothing any more.
+    refused(
+        "installed CSVs may provide the same API",
+        without_shared_apis,
+    ),
     answered("minKubeVersion is a constraint", without_too_new),
     answered("curation: spec.packages", curated),
     answered(
@@ -86,9 +87,11 @@ fn set_aside(input: &mut Input, resolution: &Resolution) {
         let mut owners = gone.iter().filter(|one| one.installed_csv == csv.name);
         csv.package = csv.package.clone().or(owners.next().map(package));
         // It stays for good, also for another Subscription that has it or adopts it.
+        let mut all = input.subscriptions.iter().chain(&gone);
+        let is_orphan = !all.any(|one| one.installed_csv == csv.name);
         let has = |one: &SubscriptionInput| {
             let adopts = one.installed_csv.is_empty() && csv.package == Some(package(one));
-            one.installed_csv == csv.name || adopts
+            one.installed_csv == csv.name || (is_orphan && adopts)
         };
         let is_kept = |one: &SubscriptionInput| {
             let mut solved = resolution.components.iter().filter_map(|it| match it {
