@@ -55,7 +55,7 @@ soak: ## Long runs: many more random cases, everything killed again and again, t
 	  CHANDLER_SOAK=1 cargo test --test cluster -- --test-threads=1 --nocapture killed:: steady::
 bench: $(TARGET_DIR)/parity ## Benchmarks, those of the resolver beside OLM's
 	CHANDLER_PARITY=$(abspath $(TARGET_DIR)/parity) cargo bench
-parity: $(TARGET_DIR)/parity ## Ask OLM's resolver the same questions; CASES=n random ones (5000)
+parity: $(TARGET_DIR)/parity ## Ask OLM's resolver the same questions; CASES=n random ones (5000), from seed FIRST=n (0)
 	CHANDLER_PARITY=$(abspath $(TARGET_DIR)/parity) cargo test --test it resolver_parity
 $(TARGET_DIR)/parity: $(wildcard tests/parity/*.go tests/parity/go.*)
 	cd tests/parity && go build -o $(abspath $@) .

@@ -124,14 +124,6 @@ impl SubscriptionSpec {
             _ => ApprovalPolicy::Automatic,
         }
     }
-
-    /// Whether other operators may be installed because this one needs them. Anything but `Require`
-    /// means that they may.
-    pub fn installs_dependencies(&self) -> bool {
-        self.policy
-            .as_ref()
-            .is_none_or(|policy| policy.dependencies != DependencyPolicy::Require)
-    }
 }
 
 /// What may be done on behalf of a Subscription.

@@ -17,7 +17,6 @@ use super::failure::Failure;
 use crate::api::catalog_source::{CatalogSource, SourceType};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::install_plan::InstallPlan;
-use crate::api::labels;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
 use crate::catalog::index::Index;
@@ -150,17 +149,6 @@ impl Cluster {
     pub(super) async fn csvs(&self, ns: &str) -> Result<Vec<ClusterServiceVersion>, Failure> {
         let api = Api::namespaced(self.client.clone(), ns);
         list(api, "ClusterServiceVersions").await
-    }
-
-    /// Whether a namespace keeps the global catalogs out.
-    pub(super) async fn excludes_global(&self, ns: &str) -> Result<bool, Failure> {
-        let api = Api::<OperatorGroup>::namespaced(self.client.clone(), ns);
-        let groups = list(api, "OperatorGroups").await?;
-        let excludes = |group: &OperatorGroup| {
-            let value = group.annotations().get(labels::EXCLUDE_GLOBAL_NAMESPACE);
-            value.is_some_and(|value| value == "true")
-        };
-        Ok(groups.iter().any(excludes))
     }
 
     /// Opens a catalog. One that cannot be opened only concerns those who need it.

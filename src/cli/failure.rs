@@ -42,6 +42,19 @@ impl Failure {
         self
     }
 
+    /// What failed and why, in one line.
+    pub(super) fn words(&self) -> String {
+        let lines = self.lines().into_iter();
+        let told = lines.filter(|(label, _)| *label != "hint");
+        let told: Vec<String> = told.map(|(_, text)| text).collect();
+        told.join(": ")
+    }
+
+    /// Whether it is due to what was typed.
+    pub(super) fn is_usage(&self) -> bool {
+        self.exit_code == 2
+    }
+
     pub(super) fn exit_code(&self) -> u8 {
         self.exit_code
     }

@@ -101,10 +101,10 @@ pub(super) fn unsolvable(explanation: &Explanation) -> String {
 
 /// The answer is no, for these.
 pub(super) fn refusal(unsolvable: &[&Component]) -> Failure {
-    let names: Vec<&str> = unsolvable
+    let names: Vec<_> = unsolvable
         .iter()
         .flat_map(|component| component.subscriptions())
-        .map(String::as_str)
+        .map(|name| printer::visible(name))
         .collect();
     let error = match names.as_slice() {
         [one] => anyhow!("Subscription {one} cannot be met"),

@@ -1,5 +1,6 @@
 //! What somebody may have meant.
 
+use super::printer;
 use crate::catalog::search::within_distance;
 
 /// More than this is no hint any more.
@@ -36,7 +37,10 @@ fn near<'n>(wanted: &str, names: &[&'n str]) -> Vec<&'n str> {
 
 fn listed(names: &[&str]) -> String {
     let more = names.len().saturating_sub(MANY);
-    let shown = names.iter().take(MANY).map(|name| format!("`{name}`"));
+    let shown = names
+        .iter()
+        .take(MANY)
+        .map(|name| format!("`{}`", printer::visible(name)));
     let shown: Vec<String> = shown.collect();
     let more = if more > 0 {
         format!(" and {more} more")

@@ -2,6 +2,7 @@
 //! files or from a cluster.
 
 mod catalogs;
+mod groups;
 mod manifests;
 
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow};
 use kube::ResourceExt;
 
-pub(super) use self::catalogs::{Named, Open};
+pub(super) use self::catalogs::{Named, Open, unless_none_can_be_read};
 
 use self::manifests::Manifests;
 use super::args::plan::Situation as Args;
@@ -21,6 +22,7 @@ use super::printer;
 use super::session::{Session, wait};
 use crate::api::catalog_source::CatalogSource;
 use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription as SubscriptionObject;
 use crate::publish::Progress as _;
 use crate::resolver::{
@@ -43,6 +45,8 @@ pub(super) struct Situation {
     pub(super) subscriptions: Vec<Subscription>,
     /// Subscriptions that cannot be understood.
     pub(super) broken: Vec<Unreadable>,
+    /// The `OperatorGroup`s of the namespace, as far as they are known.
+    groups: Vec<OperatorGroup>,
 }
 
 impl Situation {
@@ -113,6 +117,7 @@ struct Objects {
     subscriptions: Vec<SubscriptionObject>,
     csvs: Vec<ClusterServiceVersion>,
     catalogs: Vec<CatalogSource>,
+    groups: Vec<OperatorGroup>,
 }
 
 /// Who asks, and so whose Subscriptions count when no file names them.
@@ -139,9 +144,12 @@ pub(super) fn read(
         let manifests = Manifests::read(path)?;
         objects.subscriptions = manifests.needed("Subscription")?;
         objects.catalogs = manifests.all("CatalogSource")?;
+        objects.groups = manifests.all("OperatorGroup")?;
     }
     if let Some(path) = &args.installed {
-        objects.csvs = Manifests::read(path)?.needed("ClusterServiceVersion")?;
+        let manifests = Manifests::read(path)?;
+        objects.csvs = manifests.needed("ClusterServiceVersion")?;
+        groups::add(&mut objects.groups, manifests.all("OperatorGroup")?);
     }
     let session = Session::new(registry)?;
     let is_enough = !args.catalog.is_empty() && (asks == Asks::ForOne || subscriptions.is_some());
@@ -169,9 +177,10 @@ pub(super) fn read(
         }
         objects.catalogs = cluster.catalogs().await?;
         let catalogs = std::mem::take(&mut objects.catalogs);
-        let exclude_global = cluster.excludes_global(&namespace).await?;
+        if objects.groups.is_empty() {
+            objects.groups = cluster.operator_groups(&namespace).await?;
+        }
         let mut situation = of_objects(objects, namespace, kube_version, args, &session).await?;
-        situation.exclude_global = exclude_global;
         situation
             .global_namespaces
             .clone_from(&args.global_namespace);
@@ -222,6 +231,7 @@ async fn of_objects(
 ) -> Result<Situation, Failure> {
     keep(&mut objects.subscriptions, &namespace);
     keep(&mut objects.csvs, &namespace);
+    keep(&mut objects.groups, &namespace);
     let ReadOut {
         items: mut subscriptions,
         problems: broken,
@@ -238,7 +248,7 @@ async fn of_objects(
     let catalogs = catalogs::open(named, &listings.items, &sources, bars).await?;
     Ok(Situation {
         namespace,
-        exclude_global: false,
+        exclude_global: groups::exclude_global(&objects.groups),
         // What somebody names on the command line is meant for everybody.
         global_namespaces: keys.into_iter().map(|key| key.namespace).collect(),
         kube_version,
@@ -246,6 +256,7 @@ async fn of_objects(
         installed: installed.items,
         subscriptions,
         broken,
+        groups: objects.groups,
     })
 }
 

@@ -36,13 +36,24 @@ pub(super) fn explain(problem: &Problem<'_>, stuck: &Stuck, with_nearest: bool) 
             ));
         }
     }
+    let lines: Vec<String> = story.lines.iter().map(|line| in_one_line(line)).collect();
     Explanation {
         requests,
-        summary,
-        text: story.lines.join("\n"),
+        summary: in_one_line(&summary),
+        text: lines.join("\n"),
         nearest,
         tree: tree::reason(problem, &proof.tree),
     }
+}
+
+/// Names and messages are the words of strangers: a line break in one of them must not look like a
+/// line of ours.
+fn in_one_line(text: &str) -> String {
+    let shown = |c: char| {
+        let hidden = c.is_control().then(|| c.escape_default().to_string());
+        hidden.unwrap_or_else(|| c.to_string())
+    };
+    text.chars().map(shown).collect()
 }
 
 /// Nobody wants to know, or nobody can tell.

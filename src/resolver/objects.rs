@@ -22,7 +22,7 @@ use crate::api::cluster_service_version::apis::{ApiServiceDescription, CrdDescri
 use crate::api::conditions::CsvPhase;
 use crate::api::gvk::GroupVersionKind;
 use crate::api::labels;
-use crate::api::subscription::Subscription as SubscriptionObject;
+use crate::api::subscription::{DependencyPolicy, Subscription as SubscriptionObject};
 use crate::bundle::property::{GVK, GVK_REQUIRED, PACKAGE};
 use crate::version::{UserRange, Version};
 
@@ -117,6 +117,23 @@ fn subscription(object: &SubscriptionObject) -> Result<Subscription, Unreadable>
             problem: error.to_string(),
         })?),
     };
+    let policy = spec.policy.as_ref().map(|policy| &policy.dependencies);
+    let dependencies = match policy {
+        None | Some(DependencyPolicy::Unset | DependencyPolicy::Install) => Dependencies::Install,
+        Some(DependencyPolicy::Require) => Dependencies::Require,
+        // Whoever forbids something in words that are not known is not to get it all the same.
+        Some(DependencyPolicy::Other(value)) => {
+            return Err(Unreadable {
+                kind: "Subscription",
+                object: ObjectKey::of(object),
+                field: "spec.policy.dependencies".to_owned(),
+                problem: format!(
+                    "`{value}` is not known; write {}",
+                    DependencyPolicy::KNOWN.join(" or ")
+                ),
+            });
+        }
+    };
     let status = object.status.as_ref();
     Ok(Subscription {
         name: object.name_any(),
@@ -128,11 +145,7 @@ fn subscription(object: &SubscriptionObject) -> Result<Subscription, Unreadable>
             .map(|status| status.installed_csv.clone())
             .unwrap_or_default(),
         version,
-        dependencies: if spec.installs_dependencies() {
-            Dependencies::Install
-        } else {
-            Dependencies::Require
-        },
+        dependencies,
     })
 }
 

@@ -19,7 +19,7 @@ const REGISTRY: [&str; 4] = ["--plain-http", "--ca-file", "--mirror", "--cache-d
 #[case("catalog diff", &["<OLD>", "<NEW>", "--exit-code"], true)]
 #[case("plan", &["--catalog <[NAME=]SOURCE>", "--subscriptions <FILE>", "--installed <FILE>", "--kube-version <VERSION>", "--kubeconfig"], true)]
 #[case("explain", &["<PACKAGE[@RANGE]>", "--catalog <[NAME=]SOURCE>", "--channel", "--subscriptions <FILE>"], true)]
-#[case("graph", &["<PACKAGE>", "--catalog <[NAME=]SOURCE>", "--dependencies", "[possible values: dot, mermaid, json, text]"], true)]
+#[case("graph", &["<PACKAGE>", "--catalog <[NAME=]SOURCE>", "--dependencies", "[possible values: dot, mermaid, json, yaml, text]"], true)]
 fn each_command_tells_its_arguments(
     #[case] command: &str,
     #[case] words: &[&str],

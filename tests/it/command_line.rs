@@ -49,8 +49,13 @@ impl Shell {
 
     /// Runs a command line without quoting: words are separated by blanks.
     pub(crate) fn run(&self, line: &str) -> Said {
+        self.run_words(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// Runs a command whose words may be empty or have blanks.
+    pub(crate) fn run_words(&self, words: &[&str]) -> Said {
         let output = Command::new(env!("CARGO_BIN_EXE_chandler"))
-            .args(line.split_whitespace())
+            .args(words)
             .current_dir(self.folder.path())
             .env("CHANDLER_CACHE_DIR", self.path(".cache"))
             .env("HOME", self.folder.path())

@@ -20,6 +20,7 @@ mod command_graph;
 mod command_help;
 mod command_line;
 mod command_plan;
+mod command_situation;
 mod crd_data;
 mod crds;
 mod csv;

@@ -114,20 +114,6 @@ fn fields_that_olm_does_not_have_are_kept_and_optional() {
     assert_eq!(catalog["spec"], spec);
 }
 
-#[rstest]
-#[case(json!({}), true)]
-#[case(json!({ "policy": null }), true)]
-#[case(json!({ "policy": {} }), true)]
-#[case(json!({ "policy": { "dependencies": "Install" } }), true)]
-#[case(json!({ "policy": { "dependencies": "Require" } }), false)]
-fn dependencies_are_installed_unless_they_are_only_required(
-    #[case] spec: Value,
-    #[case] installs: bool,
-) {
-    let subscription: Subscription = serde_json::from_value(object("Subscription", &spec)).unwrap();
-    assert_eq!(subscription.spec.installs_dependencies(), installs);
-}
-
 #[test]
 fn values_that_the_schema_requires_are_written_even_if_empty() {
     let plan = InstallPlan {

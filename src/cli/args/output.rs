@@ -34,6 +34,8 @@ pub(in crate::cli) enum Picture {
     Mermaid,
     /// For programs
     Json,
+    /// For programs and people
+    Yaml,
     /// For people
     Text,
 }

@@ -41,6 +41,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             "nothing is known about package `{package}`"
         )));
     };
+    situation.warn_of_groups(std::slice::from_ref(&component));
     if args.output == Output::Text {
         let mut text = told(&situation, &wanted, &component);
         if range.is_some() {
@@ -78,8 +79,16 @@ fn refusal(situation: &Situation, package: &str, component: &Component) -> Failu
 
 /// `PACKAGE[@RANGE]`
 fn asked(text: &str) -> Result<(&str, Option<UserRange>), Failure> {
-    let Some((package, range)) = text.split_once('@') else {
-        return Ok((text, None));
+    let (package, range) = match text.split_once('@') {
+        Some((package, range)) => (package, Some(range)),
+        None => (text, None),
+    };
+    if package.trim().is_empty() {
+        let error = anyhow::anyhow!("there is no package in `{text}`");
+        return Err(Failure::usage(error).hint("name one as in `etcd` or `etcd@0.9.4`"));
+    }
+    let Some(range) = range else {
+        return Ok((package, None));
     };
     let range = UserRange::parse(range)
         .with_context(|| format!("`{range}` is neither a version nor a range"))

@@ -8,7 +8,7 @@ use crate::cli::args::catalog::Graph as Args;
 use crate::cli::args::output::{Output, Picture};
 use crate::cli::failure::Failure;
 use crate::cli::session::{Session, wait};
-use crate::cli::situation::Named;
+use crate::cli::situation::{Named, unless_none_can_be_read};
 use crate::cli::{printer, similar};
 use crate::publish::{Input, Rendered};
 
@@ -17,18 +17,19 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         return dependencies::run(args);
     }
     let sources: Vec<Named> = args.catalog.iter().map(|text| Named::parse(text)).collect();
-    let inputs: Vec<Input> = sources
-        .iter()
-        .map(|named| Input::parse(&named.source))
-        .collect::<Result<_, _>>()?;
     let session = Session::new(&args.registry)?;
     let renderer = session.renderer();
     let catalogs: Vec<Rendered> = wait(async {
         let mut all = Vec::new();
-        for input in &inputs {
-            all.push(renderer.render(input).await?);
+        for Named { source, .. } in &sources {
+            let read = match Input::parse(source) {
+                Ok(input) => renderer.render(&input).await,
+                Err(error) => Err(error),
+            };
+            all.push((source.clone(), read.map_err(Failure::from)));
         }
-        Ok(all)
+        let all = unless_none_can_be_read(all)?;
+        Ok(all.into_iter().flatten().collect())
     })?;
     let has = |found: &&Rendered| found.catalog.packages.contains_key(&args.package);
     let mut having = catalogs.iter().filter(has);
@@ -60,6 +61,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         Picture::Dot => printer::data(&graph.to_dot()),
         Picture::Mermaid => printer::data(&graph.to_mermaid()),
         Picture::Json => printer::structured(&graph.to_json(), Output::Json),
+        Picture::Yaml => printer::structured(&graph.to_json(), Output::Yaml),
         Picture::Text => printer::data(&text(&graph)),
     }
 }

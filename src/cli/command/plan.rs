@@ -20,6 +20,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         .collect();
     situation.warn_of_broken_packages(&asked);
     let mut resolution = resolve(&situation.request(situation.subscriptions.clone()));
+    situation.warn_of_groups(&resolution.components);
     let broken = situation.broken.iter().map(outcome::broken);
     resolution.components.extend(broken);
     resolution

@@ -8,6 +8,7 @@ use anyhow::anyhow;
 use crate::catalog::index::Index;
 use crate::catalog::source::{Source, Sources};
 use crate::cli::failure::Failure;
+use crate::cli::printer;
 use crate::cli::progress::Bars;
 use crate::publish::Progress as _;
 use crate::resolver::{CatalogKey, Curation, Listing, Subscription};
@@ -67,21 +68,51 @@ pub(super) async fn open(
     sources: &Sources,
     bars: &Bars,
 ) -> Result<Vec<Open>, Failure> {
+    let mut opened = Vec::new();
+    for (_, text) in &named {
+        opened.push((text.clone(), open_one(text, sources, bars).await));
+    }
+    let contents = unless_none_can_be_read(opened)?;
+    let all = named.into_iter().zip(contents);
+    Ok(all
+        .map(|((key, _), contents)| {
+            let listing = listings.iter().find(|listing| listing.key == key);
+            Open {
+                listing: listing.cloned().unwrap_or_else(|| Listing {
+                    key,
+                    priority: 0,
+                    curation: Curation::default(),
+                }),
+                contents,
+            }
+        })
+        .collect())
+}
+
+async fn open_one(text: &str, sources: &Sources, bars: &Bars) -> Result<Index, Failure> {
+    let source = Source::parse(text)?;
+    if matches!(source, Source::Image(_) | Source::Remote(_)) {
+        bars.begins(&format!("reading {source}"));
+    }
+    Ok(sources.open(&source).await?.index)
+}
+
+/// A catalog that cannot be read concerns only those who need it, as in a cluster: a warning has to
+/// do as long as another one can be read. The reasons are for people.
+pub(in crate::cli) fn unless_none_can_be_read<T>(
+    catalogs: Vec<(String, Result<T, Failure>)>,
+) -> Result<Vec<Result<T, String>>, Failure> {
+    let is_any_readable = catalogs.iter().any(|(_, catalog)| catalog.is_ok());
     let mut all = Vec::new();
-    for (key, text) in named {
-        let source = Source::parse(&text)?;
-        if matches!(source, Source::Image(_) | Source::Remote(_)) {
-            bars.begins(&format!("reading {source}"));
-        }
-        let index = sources.open(&source).await?.index;
-        let listing = listings.iter().find(|listing| listing.key == key);
-        all.push(Open {
-            listing: listing.cloned().unwrap_or_else(|| Listing {
-                key,
-                priority: 0,
-                curation: Curation::default(),
-            }),
-            contents: Ok(index),
+    for (name, catalog) in catalogs {
+        all.push(match catalog {
+            Err(failure) if failure.is_usage() || !is_any_readable => return Err(failure),
+            Err(failure) => {
+                let problem = failure.words();
+                printer::warning(&format!("catalog {name} cannot be read: {problem}"));
+                Err(problem)
+            }
+            Ok(catalog) => Ok(catalog),
         });
     }
     Ok(all)

@@ -153,18 +153,30 @@ fn items_of(value: &Value) -> Option<&Vec<Value>> {
 }
 
 fn text_of(path: &Path) -> Result<(String, String), Failure> {
-    if path == Path::new("-") {
-        let mut text = String::new();
+    let (name, bytes) = if path == Path::new("-") {
+        let mut bytes = Vec::new();
         std::io::stdin()
-            .read_to_string(&mut text)
+            .read_to_end(&mut bytes)
             .context("cannot read standard input")
             .map_err(Failure::outside)?;
-        return Ok(("standard input".to_owned(), text));
+        ("standard input".to_owned(), bytes)
+    } else {
+        let bytes = fs_err::read(path).map_err(|error| {
+            Failure::outside(error).hint("name a file that you may read, or `-` for standard input")
+        })?;
+        (path.display().to_string(), bytes)
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok((name, text)),
+        Err(error) => {
+            let sound = error.utf8_error().valid_up_to();
+            let before = error.as_bytes().iter().take(sound);
+            let line = before.filter(|byte| **byte == b'\n').count() + 1;
+            let error = anyhow!("{name}:{line} is not text in UTF-8");
+            Err(Failure::usage(error)
+                .hint("the file has to be YAML or JSON that kubectl reads; save it as UTF-8"))
+        }
     }
-    let text = fs_err::read_to_string(path).map_err(|error| {
-        Failure::outside(error).hint("name a file that you may read, or `-` for standard input")
-    })?;
-    Ok((path.display().to_string(), text))
 }
 
 /// Standard input can be read only once.

@@ -252,6 +252,32 @@ fn a_subscription_says_what_it_wants() {
     assert_eq!(subscription.version.as_ref().unwrap().as_str(), "^1.2");
 }
 
+#[rstest]
+#[case::no_policy(json!(null), Dependencies::Install)]
+#[case::nothing_said(json!({}), Dependencies::Install)]
+#[case::install(json!({"dependencies": "Install"}), Dependencies::Install)]
+#[case::require(json!({"dependencies": "Require"}), Dependencies::Require)]
+fn dependencies_are_installed_unless_they_are_only_required(
+    #[case] policy: Value,
+    #[case] expected: Dependencies,
+) {
+    let mut object = sub("x", "");
+    object.spec.policy = serde_json::from_value(policy).unwrap();
+    assert_eq!(subscriptions(&[object]).items[0].dependencies, expected);
+}
+
+#[test]
+fn what_to_do_about_dependencies_is_not_guessed_from_an_unknown_word() {
+    let mut bad = sub("x", "");
+    bad.spec.policy = serde_json::from_value(json!({"dependencies": "Forbid"})).unwrap();
+    let read = subscriptions(&[bad, sub("y", "")]);
+    assert_eq!(read.items.len(), 1);
+    assert_eq!(
+        read.problems[0].to_string(),
+        "Subscription ns/x-sub: spec.policy.dependencies cannot be understood: `Forbid` is not known; write Install or Require"
+    );
+}
+
 #[test]
 fn a_range_that_is_none_is_reported_with_subscription_and_field_and_the_rest_goes_on() {
     let mut bad = sub("x", "");

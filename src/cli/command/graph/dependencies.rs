@@ -76,6 +76,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         Picture::Dot => printer::data(&dot(&graph)),
         Picture::Mermaid => printer::data(&mermaid(&graph)),
         Picture::Json => printer::structured(&graph, Output::Json),
+        Picture::Yaml => printer::structured(&graph, Output::Yaml),
         Picture::Text => printer::data(&text(&graph)),
     }
 }
