@@ -168,7 +168,8 @@ async fn carry_out(
         (_, Some(_)) => Next::Retry,
     };
     if let Some(trouble) = &trouble {
-        tracing::warn!(plan = %ObjectKey::of(plan), ?trouble, "the plan could not be carried out");
+        let why = trouble.message();
+        tracing::warn!(plan = %ObjectKey::of(plan), why, "the plan could not be carried out");
     }
     Ok((after, next))
 }

@@ -25,6 +25,17 @@ pub enum Trouble {
     Permanent(String),
 }
 
+impl Trouble {
+    /// What went wrong.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Passing(message) | Self::NotAllowed(message) | Self::Permanent(message) => {
+                message
+            }
+        }
+    }
+}
+
 /// The status before steps are carried out: a plan that was approved begins, and remembers when. A
 /// plan that waits, or is over, keeps its status.
 pub fn begin(plan: &InstallPlan, now: &Time) -> InstallPlanStatus {

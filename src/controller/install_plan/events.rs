@@ -6,6 +6,7 @@ use kube::runtime::events::{Event, EventType};
 use crate::api::conditions::install_plan::{APPLIED_WITH_WARNINGS, CRD_VALIDATION};
 use crate::api::install_plan::{InstallPlan, Step};
 use crate::controller::context::Context;
+use crate::controller::words;
 
 /// The API server takes no longer texts in an Event.
 const LONGEST_NOTE: usize = 1024;
@@ -55,7 +56,8 @@ async fn publish(context: &Context, plan: &InstallPlan, at: usize, reason: &str,
     };
     // An Event that gets lost stops no plan.
     if let Err(error) = context.events.publish(&event, &reference).await {
-        tracing::warn!(%error, note, "an Event could not be written");
+        let error = words::of_api(&error);
+        tracing::warn!(error, note, "an Event could not be written");
     }
 }
 
