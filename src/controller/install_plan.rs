@@ -25,7 +25,7 @@ use super::run::as_manager;
 use crate::api::conditions::{InstallPlanPhase, StepStatus};
 use crate::api::install_plan::{InstallPlan, InstallPlanStatus};
 use crate::plan::Trouble;
-use crate::plan::progress::{begin, conclude};
+use crate::plan::progress::{begin, conclude, is_tried_again};
 use crate::plan::retention::outdated;
 use account::Access;
 use execution::Outcome;
@@ -96,13 +96,7 @@ fn may_recover(context: &Context, plan: &InstallPlan, status: &InstallPlanStatus
         .in_namespace(&namespace)
         .iter()
         .all(|other| other.spec.generation <= plan.spec.generation);
-    let is_about_objects = [
-        "error validating existing CRs",
-        "risk of data loss updating",
-    ]
-    .iter()
-    .any(|words| status.message.contains(words));
-    is_newest && (is_about_objects || status.attenuated_service_account_ref.is_some())
+    is_newest && is_tried_again(status)
 }
 
 /// Carries out a failed plan as if it had not failed. As long as it fails in the same way, nothing is

@@ -127,6 +127,19 @@ pub fn conclude(
     status
 }
 
+/// Whether a plan that failed is tried again from time to time, because what it failed for may end
+/// without it: the objects in the way of a CRD may be changed, and the account that it acts as may get
+/// other rights.
+pub fn is_tried_again(status: &InstallPlanStatus) -> bool {
+    let is_about_objects = [
+        "error validating existing CRs",
+        "risk of data loss updating",
+    ]
+    .iter()
+    .any(|words| status.message.contains(words));
+    is_about_objects || status.attenuated_service_account_ref.is_some()
+}
+
 /// Whether nothing is left to do for a step.
 pub fn is_done(step: &Step) -> bool {
     match step.status {

@@ -226,6 +226,8 @@ fn failed(plan: &Plan, namespace: &str, is_there: bool) -> String {
             "{what}; parts of {} may be missing",
             text::names(&plan.csvs)
         )
+    } else if plan.is_tried_again {
+        format!("{what}; mend the cause, and it goes on by itself")
     } else {
         format!(
             "{what}; mend the cause, then have it tried again: `kubectl delete installplan {name} \

@@ -197,6 +197,14 @@ fn a_failed_plan_tells_why_and_how_to_try_again() {
          cause, then have it tried again: `kubectl delete installplan install-a -n port`"
     );
 
+    let plan = case.surroundings.plans.get_mut("install-a").unwrap();
+    plan.is_tried_again = true;
+    assert_eq!(
+        line(&case.status(), &Installed),
+        "False InstallComponentFailed: InstallPlan port/install-a failed: no such kind; mend the \
+         cause, and it goes on by itself"
+    );
+
     case.surroundings
         .plans
         .get_mut("install-a")
