@@ -27,7 +27,7 @@ use super::queue::Next;
 use super::run::{MANAGER, as_manager};
 use crate::api::catalog_source::CatalogSource;
 use crate::api::labels;
-use crate::resolver::CatalogKey;
+use crate::resolver::{CatalogKey, Curation};
 
 /// How long after a failure a catalog is looked at again, at first and at most.
 const SOON: Duration = Duration::from_secs(1);
@@ -91,6 +91,9 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
     let finding = Finding {
         template,
         config_map: read::config_map_reference(context, &object),
+        curation: Curation::new(&object.spec.packages)
+            .err()
+            .map(|error| error.to_string()),
         ..Finding::of(&known, &polling, &origin)
     };
     write(context, &object, &finding).await?;

@@ -35,6 +35,8 @@ pub(super) struct Finding {
     pub(super) polls: bool,
     /// What is left out of the content.
     pub(super) left_out: Vec<String>,
+    /// Why nothing of the content is offered: nobody knows which packages are meant.
+    pub(super) curation: Option<String>,
 }
 
 impl Finding {
@@ -146,6 +148,11 @@ pub(super) fn status(
             ),
             None => problem.clone(),
         };
+    } else if let Some(problem) = &finding.curation {
+        after.reason = CatalogSourceReason::SpecInvalid;
+        after.message = format!(
+            "{problem}; until it is mended, nothing of the catalog is offered to Subscriptions"
+        );
     } else if let Some(problem) = &finding.interval {
         after.reason = CatalogSourceReason::InvalidInterval;
         after.message.clone_from(problem);
