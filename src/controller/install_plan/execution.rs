@@ -180,7 +180,7 @@ impl Execution<'_> {
                     self.owned.insert(at);
                 }
                 self.warn(at, &applied).await;
-                self.set(at, applied.status);
+                self.set(at, self.status_of(&applied));
                 Ok(())
             }
             Err(error) => self.failed(at, &error),
@@ -218,7 +218,7 @@ impl Execution<'_> {
             }
         }
         if self.problems.is_empty() {
-            self.set(at, applied.status);
+            self.set(at, self.status_of(&applied));
         }
         Ok(())
     }
@@ -253,7 +253,7 @@ impl Execution<'_> {
         match self.writer.apply(&object, How::CreateOnly).await {
             Ok(applied) => {
                 self.warn(at, &applied).await;
-                self.set(at, applied.status);
+                self.set(at, self.status_of(&applied));
                 Ok(())
             }
             Err(error) => self.failed(at, &error),
@@ -294,6 +294,15 @@ impl Execution<'_> {
     fn set(&mut self, at: usize, status: StepStatus) {
         if let Some(known) = self.statuses.get_mut(at) {
             *known = status;
+        }
+    }
+
+    /// What the plan made itself is created, also if an earlier pass did it that did not get to the end.
+    fn status_of(&self, applied: &Applied) -> StepStatus {
+        let begun = self.plan.metadata.creation_timestamp.as_ref();
+        match (&applied.made_by_plan_at, begun) {
+            (Some(made), Some(begun)) if *made >= begun.0 => StepStatus::Created,
+            _ => applied.status.clone(),
         }
     }
 
