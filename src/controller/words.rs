@@ -67,6 +67,22 @@ pub(crate) fn of_watch(error: &watcher::Error) -> String {
     }
 }
 
+/// The API server takes no longer texts in an Event.
+const LONGEST_NOTE: usize = 1024;
+
+/// A text for an Event, cut if it is too long.
+pub(crate) fn note(text: &str) -> String {
+    if text.len() <= LONGEST_NOTE {
+        return text.to_owned();
+    }
+    let mut end = LONGEST_NOTE - '…'.len_utf8();
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let (start, _) = text.split_at(end);
+    format!("{start}…")
+}
+
 #[cfg(test)]
 mod tests {
     use anyhow::Context as _;
@@ -95,6 +111,18 @@ mod tests {
             of(&error),
             "the address cannot be looked up: services \"pier\" not found"
         );
+    }
+
+    #[test]
+    fn a_long_note_is_cut_between_letters() {
+        let long = "é".repeat(LONGEST_NOTE);
+        let cut = note(&long);
+        assert!(
+            cut.len() <= LONGEST_NOTE && cut.ends_with("é…"),
+            "{}",
+            cut.len()
+        );
+        assert_eq!(note("short"), "short");
     }
 
     #[test]
