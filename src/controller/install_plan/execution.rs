@@ -68,9 +68,14 @@ pub(super) async fn run(
         owned: HashSet::new(),
         has_new_crds: false,
         problems: Vec::new(),
+        left_out: Vec::new(),
         is_users_turn: false,
     };
-    let trouble = match work.run().await {
+    let ended = work.run().await;
+    for (at, why) in &work.left_out {
+        events::left_out(context, plan, *at, why).await;
+    }
+    let trouble = match ended {
         Err(Stop(problem)) => Some(Trouble::Permanent(problem)),
         Ok(()) => work.trouble(),
     };
@@ -101,6 +106,8 @@ struct Execution<'a> {
     /// Whether a CRD was written in this pass.
     has_new_crds: bool,
     problems: Vec<String>,
+    /// Steps that the plan can do without and had to, and why.
+    left_out: Vec<(usize, String)>,
     is_users_turn: bool,
 }
 
@@ -321,6 +328,7 @@ impl Execution<'_> {
         };
         if is_for_good && is_optional {
             self.set(at, StepStatus::NotCreated);
+            self.left_out.push((at, error.to_string()));
             return Ok(());
         }
         if is_for_good {
