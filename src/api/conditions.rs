@@ -117,7 +117,7 @@ open_enum! {
     }
 }
 
-/// Conditions of a CatalogSource; both are about its image template.
+/// Conditions of a CatalogSource, both about its image template, and Events.
 pub mod catalog_source {
     /// Type: every placeholder of the template had a value.
     pub const TEMPLATES_HAVE_RESOLVED: &str = "TemplatesHaveResolved";
@@ -127,6 +127,8 @@ pub mod catalog_source {
     pub const ALL_TEMPLATES_RESOLVED: &str = "AllTemplatesResolved";
     /// Reason of both: a placeholder is unknown or has no value.
     pub const UNABLE_TO_RESOLVE: &str = "UnableToResolve";
+    /// Reason of the Event that the catalog can be read again.
+    pub const CATALOG_READY: &str = "CatalogReady";
 }
 
 open_enum! {
@@ -292,6 +294,10 @@ pub mod install_plan {
     pub const APPLIED_WITH_WARNINGS: &str = "AppliedWithWarnings";
     /// A CRD was replaced, and something about its objects is doubtful.
     pub const CRD_VALIDATION: &str = "CRDValidation";
+    /// All steps are done.
+    pub const INSTALL_PLAN_COMPLETE: &str = "InstallPlanComplete";
+    /// An object was refused that the operator does not depend on.
+    pub const STEP_LEFT_OUT: &str = "StepLeftOut";
 }
 
 open_enum! {

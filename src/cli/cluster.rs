@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -14,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::args::operate::Place;
 use super::failure::Failure;
+use super::standing::Standing;
 use crate::api::catalog_source::{CatalogSource, SourceType};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::install_plan::InstallPlan;
@@ -70,17 +73,28 @@ impl Cluster {
 
     /// A Subscription by its name, or the only one to a package.
     pub(super) async fn subscription(&self, ns: &str, name: &str) -> Result<Subscription, Failure> {
+        self.find_subscription(ns, name).await?.ok_or_else(|| {
+            Failure::no(anyhow::anyhow!(
+                "there is no Subscription {name} in namespace {ns}, and none to a package of that name"
+            ))
+            .hint("`chandler status` lists those of a namespace")
+        })
+    }
+
+    /// A Subscription by its name, or the only one to a package, if there is one.
+    pub(super) async fn find_subscription(
+        &self,
+        ns: &str,
+        name: &str,
+    ) -> Result<Option<Subscription>, Failure> {
         let all = self.subscriptions(ns).await?;
         if let Some(found) = all.iter().find(|it| it.name_any() == name) {
-            return Ok(found.clone());
+            return Ok(Some(found.clone()));
         }
         let of_package: Vec<&Subscription> = all.iter().filter(|it| it.spec.name == name).collect();
         match of_package.as_slice() {
-            [only] => Ok((*only).clone()),
-            [] => Err(Failure::no(anyhow::anyhow!(
-                "there is no Subscription {name} in namespace {ns}, and none to a package of that name"
-            ))
-            .hint("`chandler status` lists those of a namespace")),
+            [only] => Ok(Some((*only).clone())),
+            [] => Ok(None),
             several => {
                 let names: Vec<String> = several.iter().map(|it| it.name_any()).collect();
                 Err(Failure::usage(anyhow::anyhow!(
@@ -128,6 +142,20 @@ impl Cluster {
         let what = format!("{} {} cannot be made", types.kind, object.name_any());
         let created = api.create(&PostParams::default(), &object).await;
         created.map(|_| ()).map_err(|error| written(error, &what))
+    }
+
+    /// Says so if nothing is said about a Subscription because there is nobody to say it.
+    pub(super) async fn explain_silence(&self, standing: &mut Standing) {
+        if !standing.messages.is_empty() || standing.healthy {
+            return;
+        }
+        // Who may not see Leases is told nothing rather than something wrong.
+        let named = ListParams::default().fields(&format!("metadata.name={LEASE}"));
+        let leases = Api::<Lease>::all(self.client.clone()).list(&named).await;
+        let now = Timestamp::now();
+        if leases.is_ok_and(|leases| !leases.iter().any(|lease| is_held(lease, now))) {
+            standing.messages.push(NOBODY.to_owned());
+        }
     }
 
     /// For whoever does more than read.
@@ -193,6 +221,26 @@ impl Cluster {
     }
 }
 
+/// The name that `chandler run` gives its Lease.
+const LEASE: &str = "chandler";
+const NOBODY: &str = "no Chandler looks after the cluster: no Lease named chandler is held; \
+     start one with `chandler deploy` or `chandler run`";
+/// How far clocks may be apart.
+const CLOCK_SKEW: i64 = 60;
+
+/// Whether somebody holds a Lease, as far as clocks can be compared.
+fn is_held(lease: &Lease, now: Timestamp) -> bool {
+    let spec = lease.spec.clone().unwrap_or_default();
+    let Some(renewed) = spec.renew_time else {
+        return false;
+    };
+    let lasts = i64::from(spec.lease_duration_seconds.unwrap_or_default());
+    let age = now.as_second().saturating_sub(renewed.0.as_second());
+    spec.holder_identity
+        .is_some_and(|holder| !holder.is_empty())
+        && age <= lasts.saturating_add(CLOCK_SKEW)
+}
+
 fn words(error: impl Into<anyhow::Error>) -> String {
     words::of(&error.into())
 }
@@ -252,4 +300,21 @@ const DO_WITHOUT: &str = "`--kubeconfig FILE` and `--context NAME` choose a clus
 
 fn without_cluster(error: anyhow::Error) -> Failure {
     Failure::outside(error).hint(DO_WITHOUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case(json!({}), false)]
+    #[case(json!({"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}), true)]
+    #[case(json!({"holderIdentity": "", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}), false)]
+    #[case(json!({"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "2025-12-31T23:58:00.000000Z"}), false)]
+    fn a_lease_is_held_until_it_was_not_renewed_in_time(#[case] spec: Value, #[case] held: bool) {
+        let lease: Lease = serde_json::from_value(json!({"metadata": {}, "spec": spec})).unwrap();
+        let now: Timestamp = "2026-01-01T00:00:10Z".parse().unwrap();
+        assert_eq!(is_held(&lease, now), held);
+    }
 }

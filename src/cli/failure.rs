@@ -2,7 +2,7 @@
 
 mod hints;
 
-use std::error::Error;
+use crate::controller::words;
 
 /// Why a command ends without success.
 #[derive(Debug)]
@@ -61,12 +61,8 @@ impl Failure {
 
     /// The lines to show: what failed, why, and what to do next.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
-        let mut lines = vec![("error", self.error.to_string())];
-        let mut source: Option<&(dyn Error + 'static)> = self.error.source();
-        while let Some(cause) = source {
-            lines.push(("cause", cause.to_string()));
-            source = cause.source();
-        }
+        let labels = std::iter::once("error").chain(std::iter::repeat("cause"));
+        let mut lines: Vec<_> = labels.zip(words::causes(&self.error)).collect();
         lines.extend(self.hint.iter().map(|hint| ("hint", hint.clone())));
         lines
     }
@@ -93,5 +89,20 @@ mod tests {
             ]
         );
         assert_eq!(failure.exit_code(), 3);
+    }
+
+    #[test]
+    fn what_the_api_server_said_is_a_cause_in_its_own_words() {
+        let status = kube::core::Status::failure("pods is forbidden", "Forbidden").with_code(403);
+        let error = Err::<(), _>(kube::Error::Api(Box::new(status)))
+            .context("the pods cannot be listed")
+            .unwrap_err();
+        assert_eq!(
+            Failure::outside(error).lines(),
+            [
+                ("error", "the pods cannot be listed".to_owned()),
+                ("cause", "pods is forbidden".to_owned()),
+            ]
+        );
     }
 }

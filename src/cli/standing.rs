@@ -26,6 +26,8 @@ pub(super) struct Standing {
     pub(super) healthy: bool,
     /// Whether somebody has to approve the plan.
     pub(super) waits_for_approval: bool,
+    /// Whether the plan failed.
+    pub(super) failed: bool,
     /// What there is to know, the worst first.
     pub(super) messages: Vec<String>,
 }
@@ -65,9 +67,8 @@ impl Standing {
         for type_ in troubles.chain(goals) {
             if let Some((_, _, message)) = condition(type_)
                 && !message.is_empty()
-                && !messages.contains(&message)
             {
-                messages.push(message);
+                tell(&mut messages, message);
             }
         }
         let pending = condition(&SubscriptionConditionType::InstallPlanPending);
@@ -88,6 +89,7 @@ impl Standing {
             install_plan: plan.unwrap_or_default(),
             healthy: is_true(&SubscriptionConditionType::Healthy),
             waits_for_approval: pending.is_some_and(|(_, reason, _)| reason == "RequiresApproval"),
+            failed: is_true(&SubscriptionConditionType::InstallPlanFailed),
             messages,
         }
     }
@@ -96,6 +98,8 @@ impl Standing {
     pub(super) fn word(&self) -> &'static str {
         if self.waits_for_approval {
             "waits for approval"
+        } else if self.failed {
+            "failed"
         } else if self.healthy && self.state == "AtLatestKnown" {
             "healthy"
         } else if self.installed_csv.is_empty() && self.current_csv.is_empty() {
@@ -127,6 +131,17 @@ impl Standing {
             line("", message);
         }
         lines.join("\n") + "\n"
+    }
+}
+
+/// Adds a message. Of two of which one has the other in it, the longer one is enough.
+fn tell(messages: &mut Vec<String>, message: String) {
+    if messages.iter().any(|told| told.contains(&message)) {
+        return;
+    }
+    match messages.iter_mut().find(|told| message.contains(&**told)) {
+        Some(shorter) => *shorter = message,
+        None => messages.push(message),
     }
 }
 
@@ -169,6 +184,27 @@ mod tests {
         assert_eq!(standing.word(), "healthy");
         assert!(standing.text().contains("installed  gopher.v1.0.0"));
         assert_eq!(standing.messages, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_plan_that_failed_is_told_so_and_why_once() {
+        let standing = Standing::of(&subscription(&json!({
+            "state": "UpgradePending", "currentCSV": "gopher.v1.0.0",
+            "installPlanRef": {"name": "install-abc"},
+            "conditions": [
+                {"type": "InstallPlanFailed", "status": "True", "message": "no room"},
+                {"type": "Installed", "status": "False", "message": "InstallPlan port/install-abc failed: no room; make some"},
+                {"type": "Healthy", "status": "Unknown", "message": "nothing is installed yet"},
+            ],
+        })));
+        assert_eq!(standing.word(), "failed");
+        assert_eq!(
+            standing.messages,
+            [
+                "InstallPlan port/install-abc failed: no room; make some",
+                "nothing is installed yet"
+            ]
+        );
     }
 
     #[test]

@@ -12,7 +12,9 @@ mod template;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kube::Resource as _;
 use kube::api::{Api, Patch, PatchParams};
+use kube::runtime::events::{Event, EventType};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -25,9 +27,10 @@ use super::key::ObjectKey;
 use super::metrics::Object;
 use super::queue::Next;
 use super::run::{MANAGER, as_manager};
+use super::words::{self, note};
 use crate::api::catalog_source::CatalogSource;
 use crate::api::labels;
-use crate::resolver::CatalogKey;
+use crate::resolver::{CatalogKey, Curation};
 
 /// How long after a failure a catalog is looked at again, at first and at most.
 const SOON: Duration = Duration::from_secs(1);
@@ -91,6 +94,9 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
     let finding = Finding {
         template,
         config_map: read::config_map_reference(context, &object),
+        curation: Curation::new(&object.spec.packages)
+            .err()
+            .map(|error| error.to_string()),
         ..Finding::of(&known, &polling, &origin)
     };
     write(context, &object, &finding).await?;
@@ -182,6 +188,7 @@ async fn write(context: &Context, object: &CatalogSource, finding: &Finding) -> 
         return Ok(());
     }
     let key = ObjectKey::of(object);
+    let news = status::news(&before, &after);
     let mut object = object.clone();
     object.status = Some(after);
     let api = Api::<CatalogSource>::namespaced(context.client.clone(), &key.namespace);
@@ -189,7 +196,37 @@ async fn write(context: &Context, object: &CatalogSource, finding: &Finding) -> 
     api.replace_status(&key.name, &parameters, &object)
         .await
         .map_err(Error::while_("writing the status"))?;
+    if let Some(news) = news {
+        tell(context, &object, news).await;
+    }
     Ok(())
+}
+
+/// Tells in the log and in an Event what changed. An Event that gets lost does no harm.
+async fn tell(context: &Context, object: &CatalogSource, news: status::News) {
+    let catalog = ObjectKey::of(object);
+    let type_ = if news.is_bad {
+        tracing::warn!(%catalog, why = news.note, "the catalog cannot be read");
+        EventType::Warning
+    } else {
+        tracing::info!(%catalog, "the catalog can be read again");
+        EventType::Normal
+    };
+    let event = Event {
+        type_,
+        reason: news.reason,
+        note: Some(note(&news.note)),
+        action: "Read".to_owned(),
+        secondary: None,
+    };
+    if let Err(error) = context
+        .events
+        .publish(&event, &object.object_ref(&()))
+        .await
+    {
+        let error = words::of_api(&error);
+        tracing::warn!(error, %catalog, "an Event could not be written");
+    }
 }
 
 /// The data of a ConfigMap, or none.

@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::settings::Settings;
+use super::words;
 use crate::api::labels;
 use crate::api::operator_condition::OperatorCondition;
 use crate::lifecycle::components::Component;
@@ -196,7 +197,7 @@ async fn follow<K>(
             }
             Err(error) => {
                 let kind = &resource.kind;
-                tracing::warn!(%kind, %error, "the watch failed and is begun anew");
+                tracing::warn!(%kind, error = words::of_watch(&error), "the watch failed and is begun anew");
             }
         }
     }

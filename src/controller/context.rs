@@ -1,8 +1,8 @@
 //! What all controllers share.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -44,6 +44,8 @@ pub(crate) struct Context {
     pub(crate) events: Recorder,
     pub(crate) metrics: Metrics,
     pub(crate) leads: AtomicBool,
+    /// Why this replica can neither lead nor see that another one does, if that is so.
+    pub(crate) leaderless: Mutex<Option<String>>,
 }
 
 /// What is in the cluster.

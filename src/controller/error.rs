@@ -4,12 +4,13 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use super::queue::Next;
+use super::words;
 
 /// A reconcile was stopped by something that may be over the next time.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The API server refused or did not answer.
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", words::of_api(source))]
     Api {
         /// What was tried.
         what: String,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 
+use super::words;
 use crate::catalog::source::{self, Sources};
 use crate::oci::auth::AuthConfig;
 use crate::oci::client::{Registry, Settings};
@@ -23,7 +24,10 @@ pub(crate) struct Images {
 /// Why an image cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("pull secret {namespace}/{name} cannot be read: {source}")]
+    #[error(
+        "pull secret {namespace}/{name} cannot be read: {}",
+        words::of_api(source)
+    )]
     Secret {
         namespace: String,
         name: String,

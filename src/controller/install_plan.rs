@@ -22,21 +22,33 @@ use super::error::Error;
 use super::key::ObjectKey;
 use super::queue::Next;
 use super::run::as_manager;
-use crate::api::conditions::{InstallPlanPhase, StepStatus};
+use crate::api::conditions::{InstallPlanConditionType, InstallPlanPhase, StepStatus};
 use crate::api::install_plan::{InstallPlan, InstallPlanStatus};
 use crate::plan::Trouble;
-use crate::plan::progress::{begin, conclude};
+use crate::plan::progress::{begin, conclude, is_tried_again};
 use crate::plan::retention::outdated;
 use account::Access;
 use execution::Outcome;
 
-/// How soon a plan is looked at again whose trouble only a user can end. Nothing tells us that an
-/// account got a right.
-const USERS_TURN: Duration = Duration::from_secs(5);
+/// How soon something is looked at again, at first and at most.
+#[derive(Clone, Copy)]
+struct Turn {
+    first: Duration,
+    most: Duration,
+}
+
+/// A plan whose trouble only a user can end. Nothing tells us that an account got a right.
+const USERS_TURN: Turn = Turn {
+    first: Duration::from_secs(5),
+    most: Duration::from_mins(1),
+};
 /// How soon a plan is looked at again that waits for the API server.
 const SERVERS_TURN: Duration = Duration::from_secs(1);
-/// How often a plan that failed is tried once more, where that may make sense.
-const FAILED_TURN: Duration = Duration::from_secs(30);
+/// A plan that failed is tried once more, where that may make sense.
+const FAILED_TURN: Turn = Turn {
+    first: Duration::from_secs(30),
+    most: Duration::from_mins(10),
+};
 /// How many old plans are deleted at a time.
 const MOST_DELETED: usize = 5;
 
@@ -77,17 +89,30 @@ async fn go_on(
     let begun = begin(plan, &now);
     if begun.phase != status.phase || begun.phase != InstallPlanPhase::Installing {
         // It is seen that the plan begins before it takes its time. The watch brings us back.
+        let begins = begun.phase == InstallPlanPhase::Installing;
         write_if_changed(context, plan, status, begun).await?;
+        if begins {
+            let csvs = plan.spec.cluster_service_version_names.join(", ");
+            tracing::info!(plan = %ObjectKey::of(plan), csvs, "the plan begins");
+        }
         return Ok(Next::Wait);
     }
     let (after, next) = carry_out(context, plan, begun, &now).await?;
+    let is_done = after.phase == InstallPlanPhase::Complete;
     write_if_changed(context, plan, status, after).await?;
+    if is_done {
+        done(context, plan).await;
+    }
     Ok(next)
 }
 
-/// Whether a failed plan is tried again from time to time: the objects in the way of a CRD may have
-/// been changed, and the account of the plan may have got other rights. A plan that others came after
-/// is history.
+async fn done(context: &Context, plan: &InstallPlan) {
+    let csvs = plan.spec.cluster_service_version_names.join(", ");
+    tracing::info!(plan = %ObjectKey::of(plan), csvs, "the plan is done");
+    events::completed(context, plan).await;
+}
+
+/// Whether a failed plan is tried again from time to time. A plan that others came after is history.
 fn may_recover(context: &Context, plan: &InstallPlan, status: &InstallPlanStatus) -> bool {
     let namespace = plan.namespace().unwrap_or_default();
     let is_newest = context
@@ -96,13 +121,7 @@ fn may_recover(context: &Context, plan: &InstallPlan, status: &InstallPlanStatus
         .in_namespace(&namespace)
         .iter()
         .all(|other| other.spec.generation <= plan.spec.generation);
-    let is_about_objects = [
-        "error validating existing CRs",
-        "risk of data loss updating",
-    ]
-    .iter()
-    .any(|words| status.message.contains(words));
-    is_newest && (is_about_objects || status.attenuated_service_account_ref.is_some())
+    is_newest && is_tried_again(status)
 }
 
 /// Carries out a failed plan as if it had not failed. As long as it fails in the same way, nothing is
@@ -115,13 +134,12 @@ async fn try_again(
     let mut begun = status.clone();
     begun.phase = InstallPlanPhase::Installing;
     let (after, next) = carry_out(context, plan, begun, &context.now()).await?;
-    let has_failed = after.phase == InstallPlanPhase::Failed;
+    let is_done = after.phase == InstallPlanPhase::Complete;
     write_if_changed(context, plan, status, after).await?;
-    Ok(if has_failed {
-        Next::After(FAILED_TURN)
-    } else {
-        next
-    })
+    if is_done {
+        done(context, plan).await;
+    }
+    Ok(next)
 }
 
 /// Does the steps that are left, and says what the status of the plan is then.
@@ -144,7 +162,8 @@ async fn carry_out(
         Access::As(account) => Some(account),
         Access::None(why) => {
             let after = conclude(&begun, &steps, Some(&Trouble::NotAllowed(why)), now);
-            return Ok((after, Next::After(USERS_TURN)));
+            let next = Next::After(pause(&after, now, USERS_TURN));
+            return Ok((after, next));
         }
     };
     begun.attenuated_service_account_ref = account.as_ref().map(|account| ObjectReference {
@@ -162,15 +181,29 @@ async fn carry_out(
     let after = conclude(&begun, &statuses, trouble.as_ref(), now);
     let next = match (&after.phase, &trouble) {
         (InstallPlanPhase::Complete, _) => Next::Wait,
-        (InstallPlanPhase::Failed, _) => Next::After(FAILED_TURN),
+        (InstallPlanPhase::Failed, _) => Next::After(pause(&after, now, FAILED_TURN)),
         (_, None) => Next::After(SERVERS_TURN),
-        (_, Some(_)) if is_users_turn => Next::After(USERS_TURN),
+        (_, Some(_)) if is_users_turn => Next::After(pause(&after, now, USERS_TURN)),
         (_, Some(_)) => Next::Retry,
     };
     if let Some(trouble) = &trouble {
-        tracing::warn!(plan = %ObjectKey::of(plan), ?trouble, "the plan could not be carried out");
+        let (plan, why) = (ObjectKey::of(plan), trouble.message());
+        if after.message == begun.message {
+            tracing::debug!(%plan, why, "the plan still cannot be carried out");
+        } else {
+            tracing::warn!(%plan, why, "the plan could not be carried out");
+        }
     }
     Ok((after, next))
+}
+
+/// How long a plan rests that has trouble: the longer, the longer it lasts.
+fn pause(status: &InstallPlanStatus, now: &Time, turn: Turn) -> Duration {
+    let since = status
+        .condition(&InstallPlanConditionType::Installed)
+        .and_then(|condition| condition.last_transition_time.as_ref());
+    let lasts = since.map(|since| now.0.duration_since(since.0).unsigned_abs());
+    (lasts.unwrap_or_default() / 4).clamp(turn.first, turn.most)
 }
 
 /// A bundle that OLM was about to unpack when it was stopped: the steps for it are not in the plan.
@@ -235,4 +268,35 @@ async fn delete_outdated(context: &Context, namespace: &str) -> Result<(), Error
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::jiff::Timestamp;
+
+    use super::*;
+
+    fn time(second: i64) -> Time {
+        Time(Timestamp::from_second(second).unwrap())
+    }
+
+    #[test]
+    fn a_plan_rests_the_longer_the_longer_its_trouble_lasts() {
+        let begun = InstallPlanStatus {
+            phase: InstallPlanPhase::Installing,
+            ..InstallPlanStatus::default()
+        };
+        let trouble = Trouble::Passing("forbidden".to_owned());
+        let first = conclude(&begun, &[], Some(&trouble), &time(0));
+        let rests = |second| {
+            let status = conclude(&first, &[], Some(&trouble), &time(second));
+            pause(&status, &time(second), USERS_TURN).as_secs()
+        };
+        assert_eq!([rests(0), rests(40), rests(400)], [5, 10, 60]);
+        let status = conclude(&first, &[], Some(&trouble), &time(7200));
+        assert_eq!(
+            pause(&status, &time(7200), FAILED_TURN),
+            Duration::from_mins(10)
+        );
+    }
 }

@@ -7,12 +7,15 @@
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+
+use super::words;
 
 /// The timings of Kubernetes' own components.
 const DURATION: Duration = Duration::from_secs(15);
@@ -22,6 +25,7 @@ const PERIOD: Duration = Duration::from_secs(2);
 /// A lease that is to be had.
 pub(crate) struct Candidate {
     api: Api<Lease>,
+    namespaces: Api<Namespace>,
     namespace: String,
     name: String,
     identity: String,
@@ -50,7 +54,8 @@ struct Observed {
 impl Candidate {
     pub(crate) fn new(client: Client, namespace: &str, name: &str, identity: String) -> Self {
         Self {
-            api: Api::namespaced(client, namespace),
+            api: Api::namespaced(client.clone(), namespace),
+            namespaces: Api::all(client),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             identity,
@@ -58,22 +63,39 @@ impl Candidate {
     }
 
     /// Waits until the lease is ours. Nothing if it is to stop before.
-    pub(crate) async fn acquire(self, stop: &CancellationToken) -> Option<Held> {
+    ///
+    /// `tell` hears why it cannot be had, and when that is over.
+    pub(crate) async fn acquire(
+        self,
+        stop: &CancellationToken,
+        tell: impl Fn(Option<String>),
+    ) -> Option<Held> {
+        let mut said = None;
         let mut observed = Observed {
             version: None,
             at: Instant::now(),
         };
         loop {
+            let problem;
             match self.try_acquire(&mut observed).await {
                 Ok(Some(lease)) => {
                     tracing::info!(identity = self.identity, "this replica leads");
+                    tell(None);
                     return Some(Held {
                         candidate: self,
                         lease,
                     });
                 }
-                Ok(None) => {}
-                Err(error) => tracing::warn!(%error, lease = self.name, "the lease cannot be had"),
+                Ok(None) => problem = None,
+                Err(error) => problem = self.problem(&error),
+            }
+            if problem != said {
+                match &problem {
+                    Some(problem) => tracing::warn!("{problem}"),
+                    None => tracing::info!(lease = self.name, "another replica leads"),
+                }
+                tell(problem.clone());
+                said = problem;
             }
             tokio::select! {
                 () = stop.cancelled() => return None,
@@ -92,6 +114,11 @@ impl Candidate {
                 },
                 spec: Some(self.spec(0)),
             };
+            let created = self.api.create(&PostParams::default(), &lease).await;
+            if !created.as_ref().is_err_and(is_without_namespace) {
+                return taken(created);
+            }
+            self.create_namespace().await?;
             return taken(self.api.create(&PostParams::default(), &lease).await);
         };
         let spec = lease.spec.clone().unwrap_or_default();
@@ -120,6 +147,45 @@ impl Candidate {
         )
     }
 
+    /// In a cluster the namespace is there before the process; in a terminal nobody may have made it.
+    async fn create_namespace(&self) -> Result<(), kube::Error> {
+        let namespace = Namespace {
+            metadata: ObjectMeta {
+                name: Some(self.namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            ..Namespace::default()
+        };
+        let parameters = PostParams::default();
+        match self.namespaces.create(&parameters, &namespace).await {
+            Ok(_) => {
+                let namespace = &self.namespace;
+                tracing::info!(namespace, "made the namespace, because there was none");
+                Ok(())
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Why the lease cannot be had, and what to do.
+    fn problem(&self, error: &kube::Error) -> Option<String> {
+        let Self {
+            namespace, name, ..
+        } = self;
+        let advice = match error {
+            kube::Error::Api(status) if status.code == 403 || status.code == 404 => format!(
+                "make sure that namespace {namespace} exists (`kubectl create namespace {namespace}`) and that \
+                 Leases in it may be read, created and updated, or name another one with --namespace"
+            ),
+            _ => "it is tried again".to_owned(),
+        };
+        let why = words::of_api(error);
+        Some(format!(
+            "nobody leads, and so nothing is installed: Lease {namespace}/{name} cannot be had: {why}; {advice}"
+        ))
+    }
+
     fn spec(&self, transitions: i32) -> LeaseSpec {
         let now = MicroTime(Timestamp::now());
         LeaseSpec {
@@ -131,6 +197,14 @@ impl Candidate {
             ..LeaseSpec::default()
         }
     }
+}
+
+fn is_without_namespace(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    let details = status.details.as_ref();
+    status.code == 404 && details.is_some_and(|details| details.kind == "namespaces")
 }
 
 /// Somebody else was faster: no failure.
@@ -161,9 +235,10 @@ impl Held {
                     return Err(self.lost(format!("{holder} has it")));
                 }
                 Ok(Err(Renewal::Failed(error))) if renewed.elapsed() < RENEW_DEADLINE => {
-                    tracing::warn!(%error, "the lease could not be renewed");
+                    let error = words::of_api(&error);
+                    tracing::warn!(error, "the lease could not be renewed");
                 }
-                Ok(Err(Renewal::Failed(error))) => return Err(self.lost(error.to_string())),
+                Ok(Err(Renewal::Failed(error))) => return Err(self.lost(words::of_api(&error))),
                 Err(_) => return Err(self.lost("the API server does not answer".to_owned())),
             }
         }

@@ -1,8 +1,8 @@
 //! Everything put together, from the first list to the last write.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::NamespaceResourceScope;
 use kube::api::PostParams;
@@ -84,6 +84,12 @@ pub struct Health(Arc<Context>);
 impl Health {
     /// What is missing before questions can be answered, if something is.
     pub fn not_ready(&self) -> Option<String> {
+        let leaderless = self.0.leaderless.lock();
+        // Whoever panicked with it left a whole text.
+        let leaderless = leaderless.unwrap_or_else(PoisonError::into_inner).clone();
+        if leaderless.is_some() {
+            return leaderless;
+        }
         let mut kinds = self.0.caches.unlisted();
         if !self.0.components.is_listed() {
             kinds.push("objects of operators");
@@ -133,6 +139,7 @@ impl Controllers {
             metrics: Metrics::new(),
             applier: Applier::new(client.clone()),
             leads: AtomicBool::new(false),
+            leaderless: Mutex::default(),
             settings,
             client,
         };
@@ -240,7 +247,11 @@ async fn lead(
         &settings.lease,
         settings.identity.clone(),
     );
-    let Some(held) = candidate.acquire(stop).await else {
+    let tell = |problem: Option<String>| {
+        let told = context.leaderless.lock();
+        *told.unwrap_or_else(PoisonError::into_inner) = problem;
+    };
+    let Some(held) = candidate.acquire(stop, tell).await else {
         return Ok(());
     };
     context.leads.store(true, Ordering::Release);

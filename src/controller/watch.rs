@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::key::ObjectKey;
+use super::words;
 
 /// Objects per request of a list: the memory that a list takes is theirs.
 const PAGE: u32 = 250;
@@ -136,7 +137,7 @@ where
                 }
                 Err(error) => {
                     let kind = K::kind(&());
-                    tracing::warn!(%kind, %error, "the watch failed and is begun anew");
+                    tracing::warn!(%kind, error = words::of_watch(&error), "the watch failed and is begun anew");
                 }
             }
         }

@@ -31,6 +31,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::Method;
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use crate::api::conditions::StepStatus;
@@ -88,6 +89,8 @@ pub struct Applied {
     pub uid: String,
     /// The object's generation: it grows whenever somebody asks for something else.
     pub generation: i64,
+    /// When the object was made, if a plan made it.
+    pub made_by_plan_at: Option<Timestamp>,
 }
 
 /// A ServiceAccount that somebody acts as.
@@ -330,6 +333,7 @@ impl Applier {
                         warnings,
                         uid: uid(&live),
                         generation: generation(&live),
+                        made_by_plan_at: made_by_plan_at(&live),
                     };
                     return Ok((applied, live));
                 }
@@ -400,6 +404,7 @@ fn applied(status: StepStatus, answer: Answer) -> Applied {
         status,
         uid: uid(&answer.body),
         generation: generation(&answer.body),
+        made_by_plan_at: made_by_plan_at(&answer.body),
         warnings: answer.warnings,
     }
 }
@@ -410,7 +415,29 @@ fn present(live: &Value) -> Applied {
         warnings: Vec::new(),
         uid: uid(live),
         generation: generation(live),
+        made_by_plan_at: made_by_plan_at(live),
     }
+}
+
+/// When an object was made, if a plan made it: whoever else makes one is named with that time.
+fn made_by_plan_at(live: &Value) -> Option<Timestamp> {
+    let metadata = live.get("metadata")?;
+    let made = metadata.get("creationTimestamp")?.as_str()?;
+    let entries = metadata.get("managedFields")?.as_array()?;
+    // What else of Chandler writes to it comes later, maybe within the same second.
+    let is_ours = |entry: &Value| {
+        let manager = entry.get("manager").and_then(Value::as_str);
+        manager.is_some_and(|manager| manager.starts_with("chandler"))
+    };
+    let is_others =
+        |entry: &Value| entry.get("time").and_then(Value::as_str) == Some(made) && !is_ours(entry);
+    let has_ours = entries
+        .iter()
+        .any(|entry| entry.get("manager").and_then(Value::as_str) == Some(FIELD_MANAGER));
+    if !has_ours || entries.iter().any(is_others) {
+        return None;
+    }
+    made.parse().ok()
 }
 
 fn uid(object: &Value) -> String {
@@ -475,4 +502,33 @@ fn has_other_role(live: &Value, wanted: &Value) -> bool {
         && ["kind", "name"]
             .iter()
             .any(|name| part(live, name) != part(wanted, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    const MADE: &str = "2026-01-01T00:00:00Z";
+
+    #[rstest]
+    #[case::by_a_plan(&[(FIELD_MANAGER, "2026-01-01T00:00:05Z")], true)]
+    #[case::and_marked_at_once(&[(FIELD_MANAGER, MADE), ("chandler", MADE)], true)]
+    #[case::and_changed_by_others_later(&[(FIELD_MANAGER, MADE), ("kubectl", "2026-01-01T00:00:05Z")], true)]
+    #[case::by_others(&[("kubectl", MADE), (FIELD_MANAGER, "2026-01-01T00:00:05Z")], false)]
+    #[case::by_others_alone(&[("kubectl", MADE)], false)]
+    fn who_made_an_object_is_named_with_the_time_of_its_creation(
+        #[case] entries: &[(&str, &str)],
+        #[case] by_plan: bool,
+    ) {
+        let entries: Vec<Value> = entries
+            .iter()
+            .map(|(manager, time)| json!({"manager": manager, "time": time}))
+            .collect();
+        let live = json!({"metadata": {"creationTimestamp": MADE, "managedFields": entries}});
+        let made = by_plan.then(|| MADE.parse::<Timestamp>().unwrap());
+        assert_eq!(made_by_plan_at(&live), made);
+    }
 }

@@ -7,11 +7,12 @@ mod tests;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use super::contents::{fields, text_of};
+use super::contents::{fields, member, text_of};
 use super::crd::{NotUpgradable, upgrade_v1beta1};
 use super::rbac::DEFAULT_SERVICE_ACCOUNT;
 use super::step::CSV_KIND;
 use crate::api::GROUP;
+use crate::api::cluster_service_version::ClusterServiceVersionSpec;
 use crate::api::cluster_service_version::webhook::WebhookType;
 use crate::api::labels;
 
@@ -68,8 +69,12 @@ pub fn prepare(object: Value, placement: Placement<'_>) -> Result<Option<Value>,
         return Ok(None);
     }
     let is_crd = is_crd(&object);
-    let mut object = if is_crd { newest_crd(object)? } else { object };
     let is_olms = is_olms(&object);
+    let mut object = match text_of(&object, "/kind") {
+        _ if is_crd => newest_crd(object)?,
+        CSV_KIND if is_olms => typed_csv(object),
+        _ => object,
+    };
     let name = text_of(&object, "/metadata/name").to_owned();
     let Some(all) = object.as_object_mut() else {
         return Ok(Some(object));
@@ -170,6 +175,19 @@ fn is_crd(object: &Value) -> bool {
 fn is_olms(object: &Value) -> bool {
     let group = text_of(object, "/apiVersion").split('/').next();
     group == Some(GROUP) && matches!(text_of(object, "/kind"), CSV_KIND | "Subscription")
+}
+
+/// A CSV as OLM's types write it: what its schema requires is there, if need be empty; what they do
+/// not know is not; and its version is the only one that there is. Real bundles count on all three.
+fn typed_csv(mut csv: Value) -> Value {
+    member(&mut csv, "apiVersion", json!(format!("{GROUP}/v1alpha1")));
+    let spec = csv.get("spec").cloned().unwrap_or_default();
+    let typed = serde_json::from_value::<ClusterServiceVersionSpec>(spec);
+    // What does not fit the types is left to the API server, which refuses it and says where.
+    if let Ok(spec) = typed.and_then(serde_json::to_value) {
+        member(&mut csv, "spec", spec);
+    }
+    csv
 }
 
 fn newest_crd(object: Value) -> Result<Value, ObjectError> {

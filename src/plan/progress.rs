@@ -25,6 +25,17 @@ pub enum Trouble {
     Permanent(String),
 }
 
+impl Trouble {
+    /// What went wrong.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Passing(message) | Self::NotAllowed(message) | Self::Permanent(message) => {
+                message
+            }
+        }
+    }
+}
+
 /// The status before steps are carried out: a plan that was approved begins, and remembers when. A
 /// plan that waits, or is over, keeps its status.
 pub fn begin(plan: &InstallPlan, now: &Time) -> InstallPlanStatus {
@@ -114,6 +125,19 @@ pub fn conclude(
         }
     }
     status
+}
+
+/// Whether a plan that failed is tried again from time to time, because what it failed for may end
+/// without it: the objects in the way of a CRD may be changed, and the account that it acts as may get
+/// other rights.
+pub fn is_tried_again(status: &InstallPlanStatus) -> bool {
+    let is_about_objects = [
+        "error validating existing CRs",
+        "risk of data loss updating",
+    ]
+    .iter()
+    .any(|words| status.message.contains(words));
+    is_about_objects || status.attenuated_service_account_ref.is_some()
 }
 
 /// Whether nothing is left to do for a step.

@@ -111,9 +111,24 @@ pub(super) fn of_object(
             name: text_of(object, "/metadata/name").to_owned(),
             manifest: manifest.write(),
         },
-        optional: false,
+        optional: is_mistaken_for_ours(group, kind),
         status: StepStatus::Unknown,
     }
+}
+
+/// Whether OLM takes the object for one of Kubernetes' own, by its kind alone, and makes something of
+/// it that has nothing to do with it. An operator cannot depend on that: where the API server refuses
+/// such an object, mostly an example of a custom resource, an operator that OLM could install has to do
+/// without it.
+fn is_mistaken_for_ours(group: &str, kind: &str) -> bool {
+    let own = match kind {
+        "Role" | "RoleBinding" | "ClusterRole" | "ClusterRoleBinding" => {
+            "rbac.authorization.k8s.io"
+        }
+        "ServiceAccount" | "Service" | "ConfigMap" | SECRET => "",
+        _ => return false,
+    };
+    group != own
 }
 
 /// The object of a step, as it was when the plan was made. `contents` are those of the bundle that

@@ -87,7 +87,7 @@ fn of_subscription(
     let csv = problem.installed(current);
     if problem.present.underway.contains(&current) {
         notes.push(format!(
-            "{} is being installed: further upgrades wait for it",
+            "further upgrades wait until {} runs",
             csv.name
         ));
         return;

@@ -108,6 +108,14 @@ pub fn subscriptions(objects: &[SubscriptionObject]) -> ReadOut<Subscription> {
 
 fn subscription(object: &SubscriptionObject) -> Result<Subscription, Unreadable> {
     let spec = &object.spec;
+    if spec.name.is_empty() {
+        return Err(Unreadable {
+            kind: "Subscription",
+            object: ObjectKey::of(object),
+            field: "spec.name".to_owned(),
+            problem: "spec.name is empty: write the name of the package that is wanted".to_owned(),
+        });
+    }
     let version = match spec.version.as_str() {
         "" => None,
         text => Some(UserRange::parse(text).map_err(|error| Unreadable {

@@ -1,11 +1,18 @@
 //! Our CRDs on a real API server, seen through kubectl.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, ensure};
+use chandler::plan::crd::upgrade_v1beta1;
+use chandler::yaml;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
+use kube::api::PostParams;
+use serde_json::Value;
 
 use crate::support::case::{Case, on_cluster};
 use crate::support::cluster::repository;
+use crate::support::data::each_yaml_file;
 
 const KINDS: [&str; 8] = [
     "catalogsources",
@@ -271,3 +278,47 @@ spec:
   replaces: gopher.v0.2.0
   install: {strategy: deployment}
 ";
+
+#[tokio::test]
+async fn the_api_server_takes_real_crds_of_v1beta1_once_they_are_upgraded() {
+    on_cluster(async |case| {
+        let mut upgraded: BTreeMap<String, (String, CustomResourceDefinition)> = BTreeMap::new();
+        let found = each_yaml_file(&case.name, |file| {
+            if !file.text.contains("apiextensions.k8s.io/v1beta1") {
+                return;
+            }
+            for value in yaml::values(&file.path, &file.text).unwrap_or_default() {
+                if value.get("kind").and_then(Value::as_str) != Some("CustomResourceDefinition") {
+                    continue;
+                }
+                // What is refused in words does not get to the API server.
+                if let Ok(it) = upgrade_v1beta1(value) {
+                    let name = it.crd.metadata.name.clone().unwrap_or_default();
+                    upgraded.insert(name, (file.path.clone(), it.crd));
+                }
+            }
+        })?;
+        if !found {
+            return Ok(());
+        }
+        ensure!(upgraded.len() > 100, "only {} were found", upgraded.len());
+        let api = Api::<CustomResourceDefinition>::all(case.client.clone());
+        let dry_run = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let mut refused = Vec::new();
+        for (name, (path, mut crd)) in upgraded {
+            crd.status = None;
+            match api.create(&dry_run, &crd).await {
+                // Another test may have it.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(error) => refused.push(format!("{name} of {path}: {error}")),
+                Ok(_) => {}
+            }
+        }
+        ensure!(refused.is_empty(), "{}: {refused:#?}", refused.len());
+        Ok(())
+    })
+    .await;
+}

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use chandler::api::cluster_service_version::ClusterServiceVersion;
-use kube::api::{ApiResource, DynamicObject, ObjectMeta, PostParams};
+use chandler::plan::{Placement, prepare};
+use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::{Api, ResourceExt as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::case::{Case, on_cluster};
 use crate::support::csv::{Csv, each_real, fixtures, is_unknown_to_olm, lost, package};
@@ -53,20 +54,26 @@ async fn the_api_server_returns_the_spec_of_one_real_csv_per_package() {
 /// Creates each of them, and collects what comes back otherwise than it was sent.
 async fn round_trip(case: &Case, csvs: Vec<Csv>) -> anyhow::Result<BTreeMap<String, String>> {
     let namespace = case.namespace().await?;
-    let typed = Api::<ClusterServiceVersion>::namespaced(case.client.clone(), &namespace);
     let resource = ApiResource::erase::<ClusterServiceVersion>(&());
     let untyped = Api::<DynamicObject>::namespaced_with(case.client.clone(), &namespace, &resource);
     let mut changed = BTreeMap::new();
     for csv in csvs {
-        // Through our types, as an install does it: like OLM's they write fields that the schema
-        // requires and authors leave out. What comes back is read past them, lest they hide a loss.
-        let mut object: ClusterServiceVersion = serde_json::from_value(csv.object.clone())?;
-        let name = object.name_any();
-        object.metadata = ObjectMeta {
-            name: Some(name.clone()),
-            ..ObjectMeta::default()
+        // As a plan writes it: fields that the schema requires and authors leave out are written. What
+        // comes back is read past our types, lest they hide a loss.
+        let placement = Placement {
+            namespace: &namespace,
+            csv: "",
+            csv_uid: None,
+            namespaced: true,
+            package: None,
+            converted_crds: &[],
         };
-        typed
+        let mut object = prepare(csv.object.clone(), placement)?.context("a CSV is written")?;
+        let name = object["metadata"]["name"].clone();
+        object["metadata"] = json!({ "name": name });
+        let object: DynamicObject = serde_json::from_value(object)?;
+        let name = object.name_any();
+        untyped
             .create(&PostParams::default(), &object)
             .await
             .map_err(|error| anyhow::anyhow!("{}: {error}", csv.path))?;

@@ -1,16 +1,19 @@
 //! Chandler as its users run it: as pods, from the manifests that `chandler deploy` prints.
 
+use std::collections::BTreeMap;
 use std::process::Stdio;
 
 use anyhow::ensure;
 use chandler::oci::image::{Compression, File, Image, Start};
 use chandler::oci::push::{Transport, push};
+use chandler::yaml;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::runtime::conditions;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::support::case::{Case, on_cluster};
+use crate::support::cluster::repository;
 use crate::support::data::skipped;
 use crate::support::scene::Scene;
 use crate::support::wares::stable;
@@ -114,4 +117,56 @@ async fn deploy(case: &Case, namespace: &str, image: &str) -> anyhow::Result<()>
     let apply = ["apply", "--server-side", "--force-conflicts", "-f", &path];
     case.cluster.kubectl(&apply).await?;
     Ok(())
+}
+
+#[tokio::test]
+async fn the_kustomizations_are_what_chandler_deploy_prints() {
+    on_cluster(async |case| {
+        let mut built = Vec::new();
+        for folder in ["deploy/base", "deploy/operators"] {
+            let folder = repository().join(folder);
+            let text = case
+                .cluster
+                .kubectl(&["kustomize", &folder.to_string_lossy()])
+                .await?;
+            built.extend(objects(&text)?);
+        }
+        let printed = Command::new(env!("CARGO_BIN_EXE_chandler"))
+            .args(["deploy", "--with-operators", "--image", "any"])
+            .output()
+            .await?;
+        let printed = objects(&String::from_utf8(printed.stdout)?)?;
+        let named = |objects: &[Value]| -> BTreeMap<String, Value> {
+            let named = objects.iter().map(|object| {
+                let metadata = &object["metadata"];
+                let (namespace, name) = (&metadata["namespace"], &metadata["name"]);
+                (
+                    format!("{} {namespace} {name}", object["kind"]),
+                    object.clone(),
+                )
+            });
+            named.collect()
+        };
+        let (built, printed) = (named(&built), named(&printed));
+        assert_eq!(
+            built.keys().collect::<Vec<_>>(),
+            printed.keys().collect::<Vec<_>>()
+        );
+        for (name, object) in &built {
+            assert_eq!(object, &printed[name], "{name}");
+        }
+        Ok(())
+    })
+    .await;
+}
+
+/// The objects of a text but for the image, which the kustomization names by itself.
+fn objects(text: &str) -> anyhow::Result<Vec<Value>> {
+    let mut objects = yaml::values("manifests", text)?;
+    for object in &mut objects {
+        if let Some(image) = object.pointer_mut("/spec/template/spec/containers/0/image") {
+            image.take();
+        }
+    }
+    Ok(objects)
 }

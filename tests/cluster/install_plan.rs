@@ -150,15 +150,43 @@ async fn a_plan_that_was_stopped_half_way_is_finished() {
 }
 
 #[tokio::test]
+async fn what_a_pass_made_that_did_not_get_to_its_end_is_created_all_the_same() {
+    on_cluster(async |case| {
+        let town = Town::new(case).await?;
+        let steps = [
+            town.step("ship.v1", &config_map("settings")),
+            town.step("ship.v1", &csv("ship.v1")),
+        ];
+        town.plan("install", 1, false, &steps).await?;
+        let applier = Applier::new(case.client.clone());
+        for (mut object, how) in [
+            (config_map("settings"), How::ServerSideApply),
+            (csv("ship.v1"), How::CreateOnly),
+        ] {
+            object["metadata"]["namespace"] = json!(town.namespace);
+            applier.apply(&object, how).await?;
+        }
+        let approved = Patch::Merge(json!({"spec": {"approved": true}}));
+        town.plans()
+            .patch("install", &PatchParams::default(), &approved)
+            .await?;
+        let status = town.phase("install", InstallPlanPhase::Complete).await?;
+        let statuses: Vec<&StepStatus> = status.plan.iter().map(|step| &step.status).collect();
+        assert_eq!(statuses, [&StepStatus::Created, &StepStatus::Created]);
+        town.leave().await
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_csv_that_a_user_edited_is_kept() {
     on_cluster(async |case| {
         let town = Town::new(case).await?;
         let mut edited = csv("ship.v1");
         edited["metadata"]["namespace"] = json!(town.namespace);
         edited["spec"]["displayName"] = json!("Edited");
-        Applier::new(case.client.clone())
-            .apply(&edited, How::CreateOnly)
-            .await?;
+        let edited = serde_json::from_value(edited)?;
+        town.csvs().create(&PostParams::default(), &edited).await?;
         town.plan("install", 1, true, &[town.step("ship.v1", &csv("ship.v1"))])
             .await?;
         let status = town.phase("install", InstallPlanPhase::Complete).await?;

@@ -9,6 +9,7 @@ mod apply;
 mod apply_crd;
 mod approvals;
 mod catalog_sources;
+mod command;
 mod crds;
 mod csv;
 mod dependencies;

@@ -11,7 +11,7 @@ const ANNOTATION_LIMIT: usize = 256 * 1024;
 
 #[test]
 fn the_files_in_deploy_are_those_that_make_crds_writes() {
-    let expected: BTreeMap<String, String> = api::all_crds()
+    let mut expected: BTreeMap<String, String> = api::all_crds()
         .iter()
         .map(|crd| {
             (
@@ -20,6 +20,16 @@ fn the_files_in_deploy_are_those_that_make_crds_writes() {
             )
         })
         .collect();
+    let files: String = expected
+        .keys()
+        .map(|file| format!("  - {file}\n"))
+        .collect();
+    expected.insert(
+        "Kustomization".to_owned(),
+        format!(
+            "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{files}"
+        ),
+    );
     let folder = repository().join("deploy/crds");
     let mut found = BTreeMap::new();
     for entry in fs_err::read_dir(&folder).unwrap() {

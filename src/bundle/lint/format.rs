@@ -1,5 +1,6 @@
 //! The format of a bundle: annotations, dependencies, kinds, size.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use flate2::Compression;
@@ -68,7 +69,32 @@ pub(super) fn check(bundle: &Bundle, findings: &mut Findings) {
             findings.error("api-version", place, "there is none", advice);
         }
     }
+    twins(bundle, findings);
     size(bundle, findings);
+}
+
+/// All objects of a bundle go into one namespace, whatever they say.
+fn twins(bundle: &Bundle, findings: &mut Findings) {
+    let mut seen: BTreeMap<(&str, &str, &str), &str> = BTreeMap::new();
+    for object in bundle.objects.iter().filter(|it| !it.name().is_empty()) {
+        let group = object.api_version().rsplit_once('/');
+        let group = group.map_or("", |(group, _)| group);
+        let key = (group, object.kind(), object.name());
+        let Some(first) = seen.get(&key) else {
+            seen.insert(key, &object.file);
+            continue;
+        };
+        findings.warning(
+            "twins",
+            (&object.file, "metadata.name"),
+            format!(
+                "{} `{}` is also in {first}, and takes its place",
+                object.kind(),
+                object.name()
+            ),
+            "keep one of them, or give it another name",
+        );
+    }
 }
 
 fn annotations(bundle: &Bundle, findings: &mut Findings) {

@@ -233,6 +233,17 @@ fn a_mistake_in_another_object_is_found(#[case] object: Value, #[case] expected:
     assert_eq!(shown(&lint(&bundle(&files))), expected);
 }
 
+#[test]
+fn two_objects_of_one_kind_and_name_are_found() {
+    let config = |name: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });
+    let mut files = sound();
+    files.more = vec![config("burrow"), config("tunnel"), config("burrow")];
+    let findings = lint(&bundle(&files));
+    assert_eq!(shown(&findings), ["warning twins"]);
+    let said = findings[0].to_string();
+    assert!(said.contains("ConfigMap `burrow` is also in"), "{said}");
+}
+
 #[rstest]
 #[case("/metadata/name", json!("burrow"), &["error crd-shape"])]
 #[case("/spec/versions/0/storage", json!(false), &["error crd-shape"])]

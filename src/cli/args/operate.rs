@@ -35,7 +35,7 @@ pub(in crate::cli) struct Install {
     #[arg(long, value_name = "RANGE")]
     pub(in crate::cli) version: Option<String>,
     /// What goes ahead without being asked: Automatic, Minor, Patch or Manual (nothing)
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", value_parser = ["Automatic", "Minor", "Patch", "Manual"])]
     pub(in crate::cli) approval: Option<String>,
     /// If there is no OperatorGroup, make one for the whole cluster rather than for the namespace
     #[arg(long)]

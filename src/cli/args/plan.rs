@@ -6,7 +6,8 @@ use super::output::Output;
 use super::registry::Registry;
 
 /// Where catalogs for all namespaces usually are.
-const GLOBAL_NAMESPACES: [&str; 3] = ["chandler-system", "olm", "openshift-marketplace"];
+pub(in crate::cli) const GLOBAL_NAMESPACES: [&str; 3] =
+    ["chandler-system", "olm", "openshift-marketplace"];
 
 /// What is wanted, what there is, and where from.
 ///

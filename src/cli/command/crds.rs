@@ -21,12 +21,13 @@ pub(super) fn run(args: &Crds) -> Result<(), Failure> {
             printer::data(&texts.join("---\n"))
         }
         Some(folder) => {
-            write(folder, &documents).map_err(|error| {
+            let kustomization = kustomization(&documents);
+            write(folder, &documents, &kustomization).map_err(|error| {
                 Failure::outside(error).hint("name a folder that you may write to")
             })?;
             printer::say(&format!(
                 "{} files in {}",
-                documents.len(),
+                documents.len() + 1,
                 folder.display()
             ));
             Ok(())
@@ -40,9 +41,25 @@ fn document(crd: &CustomResourceDefinition) -> Result<(String, String), Failure>
     Ok((format!("{}.yaml", crd.spec.names.plural), text))
 }
 
-fn write(folder: &Path, documents: &[(String, String)]) -> anyhow::Result<()> {
+/// Lets other kustomizations take the folder as a whole, the only way in which they may name what is
+/// not below them.
+fn kustomization(documents: &[(String, String)]) -> String {
+    let files = documents.iter().map(|(file, _)| format!("  - {file}\n"));
+    format!(
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{}",
+        files.collect::<String>()
+    )
+}
+
+/// `kubectl apply -f` on a folder takes what ends in `.yaml` for objects, and leaves this alone.
+const KUSTOMIZATION: &str = "Kustomization";
+
+fn write(folder: &Path, documents: &[(String, String)], kustomization: &str) -> anyhow::Result<()> {
     fs_err::create_dir_all(folder)?;
-    for (file, text) in documents {
+    let texts = documents
+        .iter()
+        .map(|(file, text)| (file.as_str(), text.as_str()));
+    for (file, text) in texts.chain([(KUSTOMIZATION, kustomization)]) {
         fs_err::write(folder.join(file), text)
             .with_context(|| format!("cannot write the CRDs to {}", folder.display()))?;
     }

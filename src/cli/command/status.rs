@@ -15,7 +15,11 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             Some(name) => vec![cluster.subscription(&namespace, name).await?],
             None => cluster.subscriptions(&namespace).await?,
         };
-        Ok(found.iter().map(Standing::of).collect::<Vec<_>>())
+        let mut standings: Vec<Standing> = found.iter().map(Standing::of).collect();
+        for standing in &mut standings {
+            cluster.explain_silence(standing).await;
+        }
+        Ok(standings)
     })?;
     match args.output {
         Output::Text => printer::data(&text(&standings, args.name.is_some()))?,

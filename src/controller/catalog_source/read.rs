@@ -185,7 +185,8 @@ async fn look_up(context: &Context, address: &str) -> anyhow::Result<String> {
     };
     let api = Api::<Service>::namespaced(context.client.clone(), namespace);
     let service = api.get(name).await.map_err(|error| {
-        anyhow::anyhow!("Service {namespace}/{name} of the address cannot be read: {error}")
+        let why = words::of_api(&error);
+        anyhow::anyhow!("Service {namespace}/{name} of the address cannot be read: {why}")
     })?;
     let ip = service.spec.and_then(|spec| spec.cluster_ip);
     match ip.filter(|ip| !ip.is_empty() && ip != "None") {

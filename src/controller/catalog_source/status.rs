@@ -35,6 +35,8 @@ pub(super) struct Finding {
     pub(super) polls: bool,
     /// What is left out of the content.
     pub(super) left_out: Vec<String>,
+    /// Why nothing of the content is offered: nobody knows which packages are meant.
+    pub(super) curation: Option<String>,
 }
 
 impl Finding {
@@ -146,6 +148,11 @@ pub(super) fn status(
             ),
             None => problem.clone(),
         };
+    } else if let Some(problem) = &finding.curation {
+        after.reason = CatalogSourceReason::SpecInvalid;
+        after.message = format!(
+            "{problem}; until it is mended, nothing of the catalog is offered to Subscriptions"
+        );
     } else if let Some(problem) = &finding.interval {
         after.reason = CatalogSourceReason::InvalidInterval;
         after.message.clone_from(problem);
@@ -160,6 +167,36 @@ pub(super) fn status(
             format!("what is broken is left out: {first}{more}; `chandler catalog lint` tells all");
     }
     after
+}
+
+/// What is worth an Event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct News {
+    pub(super) is_bad: bool,
+    pub(super) reason: String,
+    pub(super) note: String,
+}
+
+/// What is worth an Event about a change of the status: that the catalog cannot be read any more, and
+/// that it can again.
+pub(super) fn news(before: &CatalogSourceStatus, after: &CatalogSourceStatus) -> Option<News> {
+    let fails = |status: &CatalogSourceStatus| {
+        let state = status.connection_state.as_ref();
+        state.is_some_and(|it| it.last_observed_state == ConnectionState::TransientFailure)
+    };
+    match (fails(before), fails(after)) {
+        (false, true) => Some(News {
+            is_bad: true,
+            reason: after.reason.to_string(),
+            note: after.message.clone(),
+        }),
+        (true, false) => Some(News {
+            is_bad: false,
+            reason: words::CATALOG_READY.to_owned(),
+            note: "the catalog can be read again".to_owned(),
+        }),
+        _ => None,
+    }
 }
 
 fn template_conditions(
@@ -294,6 +331,51 @@ mod tests {
             (over.message.as_str(), over.reason),
             ("", CatalogSourceReason::default())
         );
+    }
+
+    #[test]
+    fn a_list_of_packages_that_makes_no_sense_is_said_although_the_catalog_is_read() {
+        let bad = Finding {
+            curation: Some("`[` in spec.packages is no pattern".into()),
+            ..ready("sha256:a")
+        };
+        let status = status(&CatalogSourceStatus::default(), &bad, &time(5));
+        assert_eq!(status.reason, CatalogSourceReason::SpecInvalid);
+        assert_eq!(
+            status.message,
+            "`[` in spec.packages is no pattern; until it is mended, nothing of the catalog is offered to Subscriptions"
+        );
+        let state = status.connection_state.unwrap().last_observed_state;
+        assert_eq!(state, ConnectionState::Ready);
+    }
+
+    #[test]
+    fn an_outage_and_its_end_are_news_once() {
+        let ready = status(
+            &CatalogSourceStatus::default(),
+            &ready("sha256:a"),
+            &time(5),
+        );
+        let outage = Finding {
+            problem: Some("the registry does not answer".into()),
+            reason: CatalogSourceReason::RegistryServer,
+            ..self::ready("sha256:a")
+        };
+        let during = status(&ready, &outage, &time(6));
+        assert_eq!(
+            news(&CatalogSourceStatus::default(), &ready),
+            None,
+            "nothing was wrong"
+        );
+        let begins = news(&ready, &during).unwrap();
+        assert_eq!(
+            (begins.is_bad, begins.reason.as_str()),
+            (true, "RegistryServerError")
+        );
+        assert!(begins.note.starts_with("the registry does not answer"));
+        assert_eq!(news(&during, &during), None);
+        let ends = news(&during, &ready).unwrap();
+        assert_eq!((ends.is_bad, ends.reason.as_str()), (false, "CatalogReady"));
     }
 
     #[test]

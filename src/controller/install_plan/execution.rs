@@ -68,9 +68,14 @@ pub(super) async fn run(
         owned: HashSet::new(),
         has_new_crds: false,
         problems: Vec::new(),
+        left_out: Vec::new(),
         is_users_turn: false,
     };
-    let trouble = match work.run().await {
+    let ended = work.run().await;
+    for (at, why) in &work.left_out {
+        events::left_out(context, plan, *at, why).await;
+    }
+    let trouble = match ended {
         Err(Stop(problem)) => Some(Trouble::Permanent(problem)),
         Ok(()) => work.trouble(),
     };
@@ -101,6 +106,8 @@ struct Execution<'a> {
     /// Whether a CRD was written in this pass.
     has_new_crds: bool,
     problems: Vec<String>,
+    /// Steps that the plan can do without and had to, and why.
+    left_out: Vec<(usize, String)>,
     is_users_turn: bool,
 }
 
@@ -180,7 +187,7 @@ impl Execution<'_> {
                     self.owned.insert(at);
                 }
                 self.warn(at, &applied).await;
-                self.set(at, applied.status);
+                self.set(at, self.status_of(&applied));
                 Ok(())
             }
             Err(error) => self.failed(at, &error),
@@ -218,7 +225,7 @@ impl Execution<'_> {
             }
         }
         if self.problems.is_empty() {
-            self.set(at, applied.status);
+            self.set(at, self.status_of(&applied));
         }
         Ok(())
     }
@@ -253,7 +260,7 @@ impl Execution<'_> {
         match self.writer.apply(&object, How::CreateOnly).await {
             Ok(applied) => {
                 self.warn(at, &applied).await;
-                self.set(at, applied.status);
+                self.set(at, self.status_of(&applied));
                 Ok(())
             }
             Err(error) => self.failed(at, &error),
@@ -297,6 +304,15 @@ impl Execution<'_> {
         }
     }
 
+    /// What the plan made itself is created, also if an earlier pass did it that did not get to the end.
+    fn status_of(&self, applied: &Applied) -> StepStatus {
+        let begun = self.plan.metadata.creation_timestamp.as_ref();
+        match (&applied.made_by_plan_at, begun) {
+            (Some(made), Some(begun)) if *made >= begun.0 => StepStatus::Created,
+            _ => applied.status.clone(),
+        }
+    }
+
     async fn warn(&self, at: usize, applied: &Applied) {
         if let Some(step) = self.steps.get(at) {
             events::warnings(self.context, self.plan, at, step, &applied.warnings).await;
@@ -312,6 +328,7 @@ impl Execution<'_> {
         };
         if is_for_good && is_optional {
             self.set(at, StepStatus::NotCreated);
+            self.left_out.push((at, error.to_string()));
             return Ok(());
         }
         if is_for_good {

@@ -11,6 +11,7 @@ use crate::api::install_plan::Step;
 use crate::controller::bundles::{self, Problem};
 use crate::controller::context::Context;
 use crate::controller::key::ObjectKey;
+use crate::controller::words;
 use crate::plan::reference::ConfigMapReference;
 use crate::plan::step::BUNDLE_SECRET;
 use crate::plan::{Contents, Manifest, StepError, object_of};
@@ -66,7 +67,8 @@ impl<'a> Manifests<'a> {
         if !self.read.contains_key(&key) {
             let api = Api::<ConfigMap>::namespaced(self.context.client.clone(), namespace);
             let found = api.get_opt(name).await.map_err(|error| {
-                Problem::Failed(format!("reading ConfigMap {namespace}/{name}: {error}"))
+                let why = words::of_api(&error);
+                Problem::Failed(format!("reading ConfigMap {namespace}/{name}: {why}"))
             })?;
             let Some(found) = found else {
                 return Err(Problem::Unusable(format!(

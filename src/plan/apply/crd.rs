@@ -151,10 +151,10 @@ impl Applier {
                 target: Box::new(target.clone()),
             });
         }
-        Ok(if verdict.objects.is_empty() {
-            verdict.warnings
-        } else {
+        Ok(if verdict.harms_objects() {
             vec![verdict.text()]
+        } else {
+            verdict.warnings
         })
     }
 
@@ -270,6 +270,8 @@ fn refusal(verdict: &Verdict, target: &Target, manifest: &Value) -> String {
             object.name,
             violation.map(ToString::to_string).unwrap_or_default()
         )
+    } else if verdict.refused.is_empty() && !verdict.lost.is_empty() {
+        format!("risk of data loss updating \"{crd}\": ")
     } else {
         String::new()
     };

@@ -27,6 +27,17 @@ pub struct BadObject {
     pub violations: Vec<Violation>,
 }
 
+/// A field that objects have, and lose with the next write.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LostField {
+    /// The field, as `spec.nodes[].name`.
+    pub field: String,
+    /// The first objects that have it.
+    pub objects: Vec<String>,
+    /// How many more there are.
+    pub more_objects: usize,
+}
+
 /// Whether a CRD may be replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -38,7 +49,9 @@ pub struct Verdict {
     pub objects: Vec<BadObject>,
     /// How many more there are.
     pub more_objects: usize,
-    /// Whether such objects only call for a warning, because a webhook converts them.
+    /// What live objects would lose, by field.
+    pub lost: Vec<LostField>,
+    /// Whether both only call for a warning, because a webhook converts the objects.
     pub is_converted: bool,
     /// What is worth knowing and refuses nothing.
     pub warnings: Vec<String>,
@@ -46,9 +59,9 @@ pub struct Verdict {
 
 /// Judges whether `new` may replace `old`, given all objects with the version they were read in.
 ///
-/// Refused is what [`compare`] refuses, and whatever makes a live object invalid that was valid. Where
-/// a webhook converts objects, it may mend them on the way, so that invalid ones are a warning, as for
-/// OLM.
+/// Refused is what [`compare`] refuses, whatever makes a live object invalid that was valid, and, which
+/// OLM lets pass, whatever has a live object lose what somebody wrote into it. Where a webhook converts
+/// objects, it may mend them on the way, so that this is a warning, as for OLM.
 pub fn judge(
     old: &CustomResourceDefinition,
     new: &CustomResourceDefinition,
@@ -99,7 +112,7 @@ impl<'a> Judge<'a> {
         let (refused, others): (Vec<SchemaChange>, Vec<SchemaChange>) = changes
             .into_iter()
             .partition(|change| change.severity == Severity::Refused);
-        let mut warnings = look.losses();
+        let mut warnings = Vec::new();
         let is_lasting = |change: &&SchemaChange| {
             let kind = matches!(
                 change.kind,
@@ -128,6 +141,7 @@ impl<'a> Judge<'a> {
             refused,
             objects: look.bad,
             more_objects: look.more,
+            lost: look.lost.into_values().collect(),
             is_converted: converts_by_webhook(look.new),
             warnings,
         }
@@ -150,7 +164,12 @@ fn disagreement(changes: &[SchemaChange]) -> Option<String> {
 impl Verdict {
     /// Whether the CRD may be replaced.
     pub fn is_allowed(&self) -> bool {
-        self.refused.is_empty() && (self.objects.is_empty() || self.is_converted)
+        self.refused.is_empty() && (!self.harms_objects() || self.is_converted)
+    }
+
+    /// Whether live objects would be invalid or lose something.
+    pub fn harms_objects(&self) -> bool {
+        !self.objects.is_empty() || !self.lost.is_empty()
     }
 
     /// The verdict in one line.
@@ -162,6 +181,22 @@ impl Verdict {
                 many => format!(" (and {})", text::count(many - 1, "other reason")),
             };
             return format!("CRD {crd} cannot be updated: {}{others}", first.words);
+        }
+        let verdict = if self.is_converted {
+            "can be updated, but"
+        } else {
+            "cannot be updated:"
+        };
+        if let (true, Some(first)) = (self.objects.is_empty(), self.lost.first()) {
+            let others = match self.lost.len() {
+                1 => String::new(),
+                many => format!(" (and {})", text::count(many - 1, "other field")),
+            };
+            return format!(
+                "CRD {crd} {verdict} the new schema does not know {}{others}, which {} would lose",
+                text::quote(&first.field),
+                first.owners(1)
+            );
         }
         let Some(first) = self.objects.first() else {
             return match self.warnings.len() {
@@ -178,11 +213,6 @@ impl Verdict {
             .first()
             .map(ToString::to_string)
             .unwrap_or_default();
-        let verdict = if self.is_converted {
-            "can be updated, but"
-        } else {
-            "cannot be updated:"
-        };
         format!(
             "CRD {crd} {verdict} {all} would be invalid, first {}: {reason}",
             text::quote(&first.name)
@@ -222,16 +252,59 @@ impl Verdict {
                     text::count(self.more_objects, "other object")
                 );
             }
-            text.push_str(if self.is_converted {
-                "A webhook converts these objects, and may mend them; look at them after the update.\n"
-            } else {
-                "Change or delete them, and the update goes on by itself; or stay with the version that is installed.\n"
+        }
+        if !self.lost.is_empty() {
+            let _ = writeln!(
+                text,
+                "The new schema does not know these fields, and objects lose them when written next:"
+            );
+            for lost in self.lost.iter().take(NAMED) {
+                let field = text::quote(&lost.field);
+                let _ = writeln!(text, "- {field} of {}", lost.owners(TOLD));
+            }
+            if self.lost.len() > NAMED {
+                let more = text::count(self.lost.len() - NAMED, "other field");
+                let _ = writeln!(text, "- and {more}");
+            }
+        }
+        if self.harms_objects() {
+            text.push_str(match (self.is_converted, self.lost.is_empty()) {
+                (true, _) => {
+                    "A webhook converts these objects, and may mend them; look at them after the update.\n"
+                }
+                (false, true) => {
+                    "Change or delete them, and the update goes on by itself; or stay with the version that is installed.\n"
+                }
+                (false, false) => {
+                    "Keep a copy of what is still needed, take it out of the objects, and the update goes on by itself; or stay with the version that is installed.\n"
+                }
             });
         }
         for warning in &self.warnings {
             let _ = writeln!(text, "Warning: {warning}.");
         }
         text
+    }
+}
+
+impl LostField {
+    /// The objects that have it, so many of them by name.
+    fn owners(&self, named: usize) -> String {
+        let named: Vec<String> = self
+            .objects
+            .iter()
+            .take(named)
+            .map(|name| text::quote(name))
+            .collect();
+        let more = self.objects.len() - named.len() + self.more_objects;
+        match more {
+            0 => named.join(", "),
+            more => format!(
+                "{} and {}",
+                named.join(", "),
+                text::count(more, "other object")
+            ),
+        }
     }
 }
 
@@ -255,8 +328,8 @@ struct Look<'a> {
     checkers: BTreeMap<String, (Checker<'a>, Checker<'a>)>,
     bad: Vec<BadObject>,
     more: usize,
-    /// Fields that objects lose, each with how many objects do and the name of the first.
-    lost: BTreeMap<String, (usize, String)>,
+    /// Fields that objects lose, by field.
+    lost: BTreeMap<String, LostField>,
     unchecked: BTreeSet<String>,
 }
 
@@ -311,31 +384,21 @@ impl<'a> Look<'a> {
         // The status is the operator's own.
         let is_status = |field: &String| field == "status" || field.starts_with("status.");
         for field in fields.into_iter().filter(|field| !is_status(field)) {
-            self.lost
-                .entry(field)
-                .or_insert_with(|| (0, name(object)))
-                .0 += 1;
+            let lost = self.lost.entry(field.clone()).or_insert_with(|| LostField {
+                field,
+                ..LostField::default()
+            });
+            let name = name(object);
+            // The same object is looked at in every version.
+            if lost.objects.contains(&name) {
+                continue;
+            }
+            if lost.objects.len() < NAMED {
+                lost.objects.push(name);
+            } else {
+                lost.more_objects += 1;
+            }
         }
-    }
-
-    fn losses(&self) -> Vec<String> {
-        let told = self.lost.iter().take(NAMED).map(|(field, (count, first))| {
-            let others = match count {
-                1 => String::new(),
-                many => format!(" and {}", text::count(many - 1, "other object")),
-            };
-            format!(
-                "the new schema does not know {}, and {}{others} will lose it when written next",
-                text::quote(field),
-                text::quote(first)
-            )
-        });
-        let mut told: Vec<String> = told.collect();
-        if self.lost.len() > NAMED {
-            let rest = text::count(self.lost.len() - NAMED, "other field");
-            told.push(format!("objects will lose {rest} as well"));
-        }
-        told
     }
 }
 

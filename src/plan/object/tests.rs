@@ -175,3 +175,52 @@ fn a_crd_keeps_its_other_companions_as_long_as_they_exist() {
         ]
     );
 }
+
+#[test]
+fn a_csv_has_what_its_schema_requires_even_where_its_authors_left_it_out() {
+    let mut csv = object(
+        "operators.coreos.com/v1alpha1",
+        "ClusterServiceVersion",
+        "harbor.v1.0.0",
+    );
+    csv["spec"] = json!({
+        "displayName": "Harbor",
+        "miniKubeVersion": "1.20.0",
+        "customresourcedefinitions": { "owned": [{
+            "name": "ships.harbor.io", "version": "v1", "kind": "Ship",
+            "resources": [{ "kind": "Deployment", "version": "v1" }],
+        }] },
+    });
+    let csv = prepared(csv, placement(true));
+    assert_eq!(
+        csv.pointer("/spec/customresourcedefinitions/owned/0/resources/0"),
+        Some(&json!({ "kind": "Deployment", "name": "", "version": "v1" }))
+    );
+    assert!(csv.pointer("/spec/install/strategy").is_some(), "{csv}");
+    assert!(csv.pointer("/spec/miniKubeVersion").is_none(), "{csv}");
+    assert_eq!(csv["spec"]["displayName"], "Harbor");
+}
+
+#[test]
+fn a_csv_of_another_version_is_one_of_the_only_version_there_is() {
+    let mut csv = object(
+        "operators.coreos.com/v1",
+        "ClusterServiceVersion",
+        "harbor.v1.0.0",
+    );
+    csv["spec"] = json!({ "displayName": "Harbor" });
+    let csv = prepared(csv, placement(true));
+    assert_eq!(csv["apiVersion"], "operators.coreos.com/v1alpha1");
+}
+
+#[test]
+fn a_csv_that_does_not_fit_its_type_is_left_to_the_api_server() {
+    let mut csv = object(
+        "operators.coreos.com/v1alpha1",
+        "ClusterServiceVersion",
+        "harbor.v1.0.0",
+    );
+    csv["spec"] = json!({ "displayName": ["Harbor"] });
+    let csv = prepared(csv, placement(true));
+    assert_eq!(csv["spec"], json!({ "displayName": ["Harbor"] }));
+}

@@ -169,3 +169,22 @@ fn a_plan_knows_the_packages_of_its_csvs(#[case] image: Option<&str>) {
     );
     assert_eq!(package_of(&plan, "ship.v1.0.0"), None);
 }
+
+#[rstest]
+#[case("iam.services.k8s.aws/v1alpha1", "Role", true)]
+#[case("aws.mobb.nl/v1alpha1", "Secret", true)]
+#[case("rbac.authorization.k8s.io/v1", "Role", false)]
+#[case("v1", "Secret", false)]
+#[case("v1", "Service", false)]
+#[case("iam.services.k8s.aws/v1alpha1", "Policy", false)]
+fn what_only_shares_its_kind_with_kubernetes_can_be_done_without(
+    #[case] api_version: &str,
+    #[case] kind: &str,
+    #[case] is_optional: bool,
+) {
+    let object =
+        json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": "example" } });
+    let manifest = Manifest::Inline(object.clone());
+    let step = of_object("harbor.v1.0.0", &object, &manifest, origin(None));
+    assert_eq!(step.optional, is_optional);
+}

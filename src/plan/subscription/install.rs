@@ -31,7 +31,7 @@ pub(super) fn conditions(
     said: &mut Conditions<'_>,
 ) {
     bundles(situation, share, said);
-    plan(standing, said);
+    plan(subscription, standing, said);
     installed(subscription, situation, share, standing, said);
 }
 
@@ -83,13 +83,13 @@ fn trouble_with_bundles(
 }
 
 /// How the referenced plan is, as OLM says it: of a plan that is done, nothing.
-fn plan(standing: &Standing<'_>, said: &mut Conditions<'_>) {
+fn plan(subscription: &Subscription, standing: &Standing<'_>, said: &mut Conditions<'_>) {
     if standing.misses_plan() {
         said.say(
             InstallPlanMissing,
             ConditionStatus::True,
             REFERENCED_INSTALL_PLAN_NOT_FOUND,
-            "",
+            missing(subscription, standing),
         );
         return;
     }
@@ -111,6 +111,16 @@ fn plan(standing: &Standing<'_>, said: &mut Conditions<'_>) {
             plan.message.as_str(),
         );
     }
+}
+
+/// A plan that is gone is only remembered if it did its work.
+fn missing(subscription: &Subscription, standing: &Standing<'_>) -> String {
+    format!(
+        "InstallPlan {}/{} is gone; {} is there, and nothing has to be done",
+        subscription.namespace().unwrap_or_default(),
+        standing.plan_name().unwrap_or_default(),
+        standing.current
+    )
 }
 
 fn phase(plan: &Plan) -> &str {
@@ -226,6 +236,8 @@ fn failed(plan: &Plan, namespace: &str, is_there: bool) -> String {
             "{what}; parts of {} may be missing",
             text::names(&plan.csvs)
         )
+    } else if plan.is_tried_again {
+        format!("{what}; mend the cause, and it goes on by itself")
     } else {
         format!(
             "{what}; mend the cause, then have it tried again: `kubectl delete installplan {name} \

@@ -11,6 +11,7 @@ use crate::api::conditions::{
 };
 use crate::api::install_plan::InstallPlan;
 use crate::api::operator_group::OperatorGroup;
+use crate::plan::progress::is_tried_again;
 use crate::resolver::Component;
 
 /// What is known about one Subscription.
@@ -179,6 +180,8 @@ pub struct Plan {
     pub failure: String,
     /// What it says about how far it is.
     pub message: String,
+    /// Whether it is tried again from time to time although it failed.
+    pub is_tried_again: bool,
 }
 
 impl Plan {
@@ -194,6 +197,7 @@ impl Plan {
             .map(|condition| condition.message.clone())
             .filter(|message| !message.is_empty());
         Self {
+            is_tried_again: is_tried_again(&status),
             name: object.name_any(),
             uid: object.uid().unwrap_or_default(),
             generation: object.spec.generation,

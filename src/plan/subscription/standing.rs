@@ -44,7 +44,7 @@ impl<'a> Standing<'a> {
             .plan_name()
             .and_then(|name| surroundings.plans.get(name));
         standing.follow_new_plan(situation, share);
-        standing.forget_deleted_plan(surroundings);
+        standing.forget_deleted_plan(subscription, surroundings);
         standing.follow_plan_that_generated(subscription, surroundings);
         standing.keep(surroundings, share);
         standing.refer(subscription);
@@ -57,7 +57,7 @@ impl<'a> Standing<'a> {
         self.plan.is_none() && self.plan_name().is_some()
     }
 
-    fn plan_name(&self) -> Option<&str> {
+    pub(super) fn plan_name(&self) -> Option<&str> {
         let name = self.reference.as_ref().and_then(|to| to.name.as_deref());
         let legacy = self.legacy_reference.as_ref().map(|to| to.name.as_str());
         name.or(legacy).filter(|name| !name.is_empty())
@@ -76,9 +76,20 @@ impl<'a> Standing<'a> {
 
     /// A plan that was deleted before it installed what it was made for: the Subscription begins
     /// anew. Of one that did its work, the reference stays.
-    fn forget_deleted_plan(&mut self, surroundings: &Surroundings) {
-        if self.misses_plan() && !surroundings.csvs.contains_key(&self.current) {
+    ///
+    /// The plan that generated a Subscription belongs to the one that it was generated for, and goes
+    /// with that: nobody has to be told that it is missing.
+    fn forget_deleted_plan(&mut self, subscription: &Subscription, surroundings: &Surroundings) {
+        if !self.misses_plan() {
+            return;
+        }
+        let generated_by = subscription.annotations().get(labels::GENERATED_BY);
+        let is_of_another = generated_by.map(String::as_str) == self.plan_name();
+        let did_its_work = surroundings.csvs.contains_key(&self.current);
+        if !did_its_work {
             self.current.clear();
+        }
+        if !did_its_work || is_of_another {
             self.reference = None;
             self.legacy_reference = None;
         }

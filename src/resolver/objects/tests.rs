@@ -279,6 +279,19 @@ fn what_to_do_about_dependencies_is_not_guessed_from_an_unknown_word() {
 }
 
 #[test]
+fn a_subscription_without_a_package_says_so() {
+    let mut nameless = sub("x", "");
+    nameless.spec.name.clear();
+    let read = subscriptions(&[nameless, sub("y", "")]);
+    assert_eq!(read.items.len(), 1);
+    let said = read.problems[0].to_string();
+    assert!(
+        said.contains("Subscription ns/x-sub") && said.contains("spec.name is empty"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_range_that_is_none_is_reported_with_subscription_and_field_and_the_rest_goes_on() {
     let mut bad = sub("x", "");
     bad.spec.version = ">>1".to_owned();

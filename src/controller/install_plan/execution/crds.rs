@@ -39,7 +39,7 @@ impl Execution<'_> {
                 self.warn(at, &outcome.applied).await;
                 events::doubts(self.context, self.plan, at, &outcome.doubts).await;
                 let status = if outcome.is_established {
-                    outcome.applied.status
+                    self.status_of(&outcome.applied)
                 } else {
                     StepStatus::WaitingForApi
                 };

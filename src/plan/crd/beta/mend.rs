@@ -3,6 +3,9 @@
 use serde_json::{Map, Value, json};
 
 const KEEPS: &str = "x-kubernetes-preserve-unknown-fields";
+const METADATA: &str = "metadata";
+/// What every object has.
+const IMPLIED: [&str; 3] = ["apiVersion", "kind", METADATA];
 const EITHER: &str = "x-kubernetes-int-or-string";
 
 /// Makes a schema structural where that does not change its meaning, and says what it did.
@@ -16,8 +19,9 @@ pub(super) fn schema(
         keeps_unknown,
         types: 0,
         left_out: 0,
+        left_out_of_metadata: false,
     };
-    mend.node(schema, true);
+    mend.root(schema);
     if keeps_unknown {
         notes.push(format!(
             "version {version} kept fields that its schema does not name, and now says so at every object"
@@ -35,15 +39,72 @@ pub(super) fn schema(
             mend.left_out
         ));
     }
+    if mend.left_out_of_metadata {
+        notes.push(format!(
+            "the schema of version {version} said more about metadata than v1 allows, which is name and generateName: that was left out"
+        ));
+    }
 }
 
 struct Mend {
     keeps_unknown: bool,
     types: usize,
     left_out: usize,
+    left_out_of_metadata: bool,
+}
+
+/// A text, whatever else was said of it.
+fn text(mut said: Value) -> Value {
+    if let Some(keywords) = said.as_object_mut() {
+        keywords.insert("type".to_owned(), json!("string"));
+    }
+    said
 }
 
 impl Mend {
+    /// Every object has apiVersion, kind and metadata, of which a schema may say next to nothing.
+    fn root(&mut self, schema: &mut Value) {
+        let implied = schema
+            .get_mut("properties")
+            .and_then(Value::as_object_mut)
+            .map(|fields| IMPLIED.map(|name| (name, fields.shift_remove(name))));
+        self.node(schema, true);
+        let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
+        let (Some(fields), Some(implied)) = (fields, implied) else {
+            return;
+        };
+        for (name, said) in implied {
+            if let Some(said) = said {
+                let said = if name == METADATA {
+                    self.metadata(said)
+                } else {
+                    text(said)
+                };
+                fields.insert(name.to_owned(), said);
+            }
+        }
+    }
+
+    /// The API server knows the rest itself, and refuses a schema that says more.
+    fn metadata(&mut self, said: Value) -> Value {
+        let mut allowed = json!({ "type": "object" });
+        let Value::Object(mut said) = said else {
+            return allowed;
+        };
+        let Some(Value::Object(mut fields)) = said.remove("properties") else {
+            return allowed;
+        };
+        let names: Map<String, Value> = ["name", "generateName"]
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), text(fields.remove(name)?))))
+            .collect();
+        self.left_out_of_metadata |= !fields.is_empty();
+        if !names.is_empty() {
+            allowed["properties"] = Value::Object(names);
+        }
+        allowed
+    }
+
     fn node(&mut self, schema: &mut Value, is_root: bool) {
         let Some(keywords) = schema.as_object_mut() else {
             return;

@@ -98,6 +98,48 @@ fn what_a_schema_left_open_is_written_out() {
 }
 
 #[test]
+fn what_every_object_has_is_said_as_the_api_server_allows() {
+    let upgraded = upgrade_v1beta1(beta(
+        &json!({"version": "v1", "validation": {"openAPIV3Schema": {"properties": {
+            "apiVersion": {"description": "the version"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object", "description": "of all objects", "properties": {
+                "name": {"maxLength": 20}, "labels": {"type": "object"},
+            }},
+            "spec": {"type": "object"},
+        }}}}),
+    ))
+    .unwrap();
+    let kept = "x-kubernetes-preserve-unknown-fields";
+    assert_eq!(
+        schema(&upgraded.crd, 0),
+        json!({"type": "object", kept: true, "properties": {
+            "apiVersion": {"type": "string", "description": "the version"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 20}}},
+            "spec": {"type": "object", kept: true},
+        }})
+    );
+    let notes = upgraded.notes.join("\n");
+    assert!(notes.contains("said more about metadata"), "{notes}");
+}
+
+#[test]
+fn metadata_below_the_root_is_a_field_like_any_other() {
+    let upgraded = upgrade_v1beta1(beta(
+        &json!({"version": "v1", "validation": {"openAPIV3Schema": {"properties": {
+            "spec": {"properties": {"metadata": {"properties": {"labels": {"type": "object"}}}}},
+        }}}}),
+    ))
+    .unwrap();
+    let kept = "x-kubernetes-preserve-unknown-fields";
+    assert_eq!(
+        schema(&upgraded.crd, 0)["properties"]["spec"]["properties"]["metadata"],
+        json!({"type": "object", kept: true, "properties": {"labels": {"type": "object", kept: true}}})
+    );
+}
+
+#[test]
 fn a_webhook_moves_into_a_field_of_its_own() {
     let upgraded = upgrade_v1beta1(beta(&json!({"version": "v1", "conversion": {
         "strategy": "Webhook", "webhookClientConfig": {"url": "https://a.b"},

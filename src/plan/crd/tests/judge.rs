@@ -89,11 +89,11 @@ fn no_webhook_helps_a_stored_version_that_goes() {
 }
 
 #[test]
-fn fields_that_objects_lose_are_a_warning_with_their_names() {
+fn fields_that_objects_would_lose_refuse_the_update_with_their_names() {
     let old = crd_with(
         &json!({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}}),
     );
-    let new = crd_with(
+    let mut new = crd_with(
         &json!({"type": "array", "items": {"type": "object", "properties": {"b": {"type": "string"}}}}),
     );
     let objects = [
@@ -102,18 +102,37 @@ fn fields_that_objects_lose_are_a_warning_with_their_names() {
         // What the old schema does not know either is lost already.
         named("second", &json!([{"a": "1", "c": "1"}])),
     ];
-    let verdict = judge(&old, &new, objects);
-    assert!(verdict.is_allowed());
-    assert_eq!(
-        verdict.warnings,
-        [
-            "the new schema does not know spec.x[].a, and iolcos/first and one other object will lose it when written next"
-        ]
-    );
+    let verdict = judge(&old, &new, objects.clone());
+    assert!(!verdict.is_allowed());
     assert_eq!(
         verdict.summary(),
-        "CRD ships.harbor.io can be updated, with one warning"
+        "CRD ships.harbor.io cannot be updated: the new schema does not know spec.x[].a, which iolcos/first and one other object would lose"
     );
+    let text = verdict.text();
+    assert!(
+        text.contains("- spec.x[].a of iolcos/first, iolcos/second\n")
+            && text.contains("and the update goes on by itself"),
+        "{text}"
+    );
+
+    new.spec.conversion = serde_json::from_value(json!({"strategy": "Webhook"})).unwrap();
+    let converted = judge(&old, &new, objects);
+    assert!(converted.is_allowed(), "{}", converted.text());
+    assert!(
+        converted.text().contains("A webhook converts"),
+        "{}",
+        converted.text()
+    );
+}
+
+#[test]
+fn a_field_that_no_object_has_may_go() {
+    let spec = |fields: &Value| crd_with(&json!({"type": "object", "properties": fields}));
+    let old = spec(&json!({"a": {"type": "string"}, "b": {"type": "string"}}));
+    let new = spec(&json!({"b": {"type": "string"}}));
+    let verdict = judge(&old, &new, [named("one", &json!({"b": "1"}))]);
+    assert!(verdict.is_allowed(), "{}", verdict.text());
+    assert_eq!(verdict.summary(), "CRD ships.harbor.io can be updated");
 }
 
 #[test]

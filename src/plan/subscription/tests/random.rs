@@ -54,6 +54,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             csvs,
             phase,
             failure: message.clone(),
+            is_tried_again: message.is_empty(),
             message,
         })
 }

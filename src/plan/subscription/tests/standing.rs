@@ -1,6 +1,7 @@
 //! What a Subscription has, and by which plan.
 
 use super::*;
+use crate::api::labels;
 use SubscriptionConditionType::{
     Healthy, InstallPlanFailed, InstallPlanMissing, InstallPlanPending, Installed,
 };
@@ -197,6 +198,14 @@ fn a_failed_plan_tells_why_and_how_to_try_again() {
          cause, then have it tried again: `kubectl delete installplan install-a -n port`"
     );
 
+    let plan = case.surroundings.plans.get_mut("install-a").unwrap();
+    plan.is_tried_again = true;
+    assert_eq!(
+        line(&case.status(), &Installed),
+        "False InstallComponentFailed: InstallPlan port/install-a failed: no such kind; mend the \
+         cause, and it goes on by itself"
+    );
+
     case.surroundings
         .plans
         .get_mut("install-a")
@@ -274,12 +283,30 @@ fn a_plan_that_is_deleted_after_its_work_is_missing_and_nothing_more() {
     assert_eq!(stands(&status), "ship.v1 ship.v1 AtLatestKnown install-a");
     assert_eq!(
         line(&status, &InstallPlanMissing),
-        "True ReferencedInstallPlanNotFound: "
+        "True ReferencedInstallPlanNotFound: InstallPlan port/install-a is gone; ship.v1 is there, and \
+         nothing has to be done"
     );
     assert_eq!(
         short(&status, &Installed),
         "True ClusterServiceVersionPresent"
     );
+}
+
+#[test]
+fn a_generated_subscription_does_not_miss_the_plan_that_made_it() {
+    let mut case = Case::new()
+        .solved(keeps("ship.v1"))
+        .said(has("ship.v1", "install-a"))
+        .csv("ship.v1", CsvPhase::Succeeded);
+    let annotations = case
+        .subscription
+        .metadata
+        .annotations
+        .get_or_insert_default();
+    annotations.insert(labels::GENERATED_BY.to_owned(), "install-a".to_owned());
+    let status = case.status();
+    assert_eq!(stands(&status), "ship.v1 ship.v1 AtLatestKnown -");
+    assert_eq!(short(&status, &InstallPlanMissing), "-");
 }
 
 #[test]
