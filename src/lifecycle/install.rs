@@ -1,0 +1,3 @@
+//! What it takes to run an operator.
+
+pub mod state;
