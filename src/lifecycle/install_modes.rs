@@ -19,8 +19,8 @@ pub enum Membership<'a> {
     SeveralGroups(Vec<String>),
     /// Nobody has looked yet which namespaces the group covers.
     Unsettled,
-    /// The group covers no namespace.
-    NoTargets,
+    /// The group covers no namespace; these annotations of the group are missing nevertheless.
+    NoTargets(BTreeMap<String, String>),
     /// It does not carry these annotations of the group yet.
     Unmarked(BTreeMap<String, String>),
     /// It is a member.
@@ -41,15 +41,17 @@ pub fn membership<'a>(csv: &ClusterServiceVersion, groups: &[&'a OperatorGroup])
     let Some(targets) = targets(group) else {
         return Membership::Unsettled;
     };
-    if targets == Targets::Named(std::collections::BTreeSet::new()) {
-        return Membership::NoTargets;
-    }
+    let covers_nothing = matches!(&targets, Targets::Named(names) if names.is_empty());
     let mut marks = annotations(group, &targets);
+    if covers_nothing {
+        // An empty value would mean all namespaces.
+        marks.remove(labels::TARGET_NAMESPACES);
+    }
     marks.retain(|key, value| csv.annotations().get(key) != Some(value));
-    if marks.is_empty() {
-        Membership::Member(group)
-    } else {
-        Membership::Unmarked(marks)
+    match (covers_nothing, marks.is_empty()) {
+        (true, _) => Membership::NoTargets(marks),
+        (false, true) => Membership::Member(group),
+        (false, false) => Membership::Unmarked(marks),
     }
 }
 

@@ -31,7 +31,9 @@
 //! - The oldest of a chain goes when any later one runs, not only the one right after it.
 
 mod checks;
+mod course;
 mod failed;
+mod give_way;
 mod group;
 mod installing;
 mod pending;
@@ -45,6 +47,7 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use self::course::{Course, Standing};
 use super::install::state::{ApiServices, Certificates, Installation};
 use super::provided_apis::Surface;
 use super::replacement::{self, Lineage};
@@ -159,77 +162,22 @@ pub enum InstallOutcome {
     },
 }
 
-/// How a ClusterServiceVersion should stand.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Standing {
-    phase: CsvPhase,
-    reason: CsvReason,
-    message: String,
-}
-
-/// What a step found out; it becomes a [`Decision`].
-#[derive(Clone, Debug, Default)]
-struct Course {
-    /// How it should stand; nothing if it stays.
-    to: Option<Standing>,
-    /// What the requirements are, if they are to be told.
-    requirements: Option<Requirements>,
-    actions: Vec<Action>,
-    look_again: Option<Duration>,
-}
-
-impl Course {
-    fn stay() -> Self {
-        Self::default()
-    }
-
-    fn to(phase: CsvPhase, reason: CsvReason, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self {
-            to: Some(Standing {
-                phase,
-                reason,
-                message,
-            }),
-            ..Self::default()
-        }
-    }
-
-    fn failed(reason: CsvReason, message: impl Into<String>) -> Self {
-        Self::to(CsvPhase::Failed, reason, message)
-    }
-
-    fn pending(reason: CsvReason, message: impl Into<String>) -> Self {
-        Self::to(CsvPhase::Pending, reason, message)
-    }
-
-    fn and(mut self, action: Action) -> Self {
-        self.actions.push(action);
-        self
-    }
-
-    fn look_again(mut self, after: Duration) -> Self {
-        self.look_again = Some(after);
-        self
-    }
-
-    fn telling(mut self, requirements: &Requirements) -> Self {
-        self.requirements = Some(requirements.clone());
-        self
-    }
-}
-
 /// What comes next for a ClusterServiceVersion. For one that is being deleted, nothing does.
 pub fn next(situation: &Situation<'_>) -> Decision {
     if situation.csv.metadata.deletion_timestamp.is_some() {
         return Decision::default();
     }
-    let course = match group::member_of(situation) {
-        Ok(group) => {
-            let course = within_group(situation, group);
-            give_way(situation, group, &course).unwrap_or(course)
-        }
-        Err(course) => course,
+    let course = match situation.phase() {
+        // Whatever the group says: a newer one takes over.
+        CsvPhase::Replacing => replacing::step(situation),
+        CsvPhase::Deleting => Course::stay().and(Action::Delete),
+        phase => match group::member_of(situation) {
+            Ok(group) => {
+                let course = within_group(situation, &phase, group);
+                give_way::give_way(situation, group, &course).unwrap_or(course)
+            }
+            Err(course) => course,
+        },
     };
     status::decide(situation.csv, course, situation.now)
 }
@@ -243,69 +191,18 @@ pub fn after_install(
     installing::after_install(csv, outcome, now)
 }
 
-fn within_group(situation: &Situation<'_>, group: &OperatorGroup) -> Course {
+fn within_group(situation: &Situation<'_>, phase: &CsvPhase, group: &OperatorGroup) -> Course {
     if let Err(course) = group::accepts(situation, group) {
         return course;
     }
-    let step = match situation.phase() {
-        CsvPhase::Pending => pending::step,
-        CsvPhase::InstallReady => installing::ready,
-        CsvPhase::Installing => installing::step,
-        CsvPhase::Succeeded => succeeded::step,
-        CsvPhase::Failed => failed::step,
-        CsvPhase::Replacing => |situation: &Situation<'_>| replacing::step(situation),
-        CsvPhase::Deleting => |_: &Situation<'_>| Course::stay().and(Action::Delete),
-        CsvPhase::Unset | CsvPhase::Unknown | CsvPhase::Other(_) => pending::begin,
-    };
-    step(situation)
-}
-
-/// Lets an operator that does not work be replaced by one that will: with fail-forward by any that
-/// is there, as in OLM, else by one that nothing but its predecessor keeps from being installed.
-/// OLM without fail-forward has it block every later version, also that which mends it.
-fn give_way(situation: &Situation<'_>, group: &OperatorGroup, course: &Course) -> Option<Course> {
-    let phase = situation.phase();
-    let to = course.to.as_ref();
-    let fails = to.is_some_and(|to| to.phase == CsvPhase::Failed);
-    let lacks = to.is_some_and(|to| {
-        to.phase == CsvPhase::Pending && to.reason == CsvReason::RequirementsNotMet
-    });
-    let heals = to.is_some_and(|to| to.phase == CsvPhase::Succeeded);
-    let is_stuck = match phase {
-        CsvPhase::Replacing | CsvPhase::Deleting => false,
-        CsvPhase::Failed => !heals,
-        _ => fails || lacks,
-    };
-    if !is_stuck {
-        return None;
+    match phase {
+        CsvPhase::Pending => pending::step(situation),
+        CsvPhase::InstallReady => installing::ready(situation),
+        CsvPhase::Installing => installing::step(situation),
+        CsvPhase::Succeeded => succeeded::step(situation),
+        CsvPhase::Failed => failed::step(situation),
+        _ => pending::begin(),
     }
-    let newer = situation.lineage.replacement_of(situation.csv)?;
-    let name = newer.metadata.name.as_deref().unwrap_or_default();
-    if group.spec.fails_forward() && phase == CsvPhase::Failed {
-        let message =
-            format!("Fail Forward is enabled, allowing {phase} csv to be replaced by csv: {name}");
-        return Some(Course::to(
-            CsvPhase::Replacing,
-            CsvReason::BeingReplaced,
-            message,
-        ));
-    }
-    if !replacement::is_ready_to_take_over(newer) {
-        return None;
-    }
-    let trouble = to.filter(|_| fails || lacks).map_or_else(
-        || situation.status().reason.to_string(),
-        |to| to.reason.to_string(),
-    );
-    let message = format!(
-        "being replaced by csv: {name}, although this one does not work ({trouble}): the \
-         requirements of {name} are met"
-    );
-    Some(Course::to(
-        CsvPhase::Replacing,
-        CsvReason::BeingReplaced,
-        message,
-    ))
 }
 
 impl Situation<'_> {

@@ -25,11 +25,18 @@ pub(super) fn member_of<'a>(situation: &Situation<'a>) -> Result<&'a OperatorGro
             ),
             // The group's own controller is about to tell.
             Membership::Unsettled => Course::stay(),
-            Membership::NoTargets => Course::failed(
-                CsvReason::NoTargetNamespaces,
-                "no targetNamespaces are matched operatorgroups namespace selection: label a namespace \
-             so that spec.selector of the OperatorGroup matches it",
-            ),
+            Membership::NoTargets(annotations) => {
+                let course = Course::failed(
+                    CsvReason::NoTargetNamespaces,
+                    "no targetNamespaces are matched operatorgroups namespace selection: label a \
+                 namespace so that spec.selector of the OperatorGroup matches it",
+                );
+                if annotations.is_empty() {
+                    course
+                } else {
+                    course.and(Action::Annotate(annotations))
+                }
+            }
             Membership::Unmarked(annotations) => Course::stay().and(Action::Annotate(annotations)),
         },
     )

@@ -7,7 +7,7 @@ use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::lifecycle::{replacement, upgrade_gate};
 
 /// The first step of a new ClusterServiceVersion.
-pub(super) fn begin(_: &Situation<'_>) -> Course {
+pub(super) fn begin() -> Course {
     Course::pending(
         CsvReason::RequirementsUnknown,
         "requirements not yet checked",

@@ -49,13 +49,18 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
     }
 }
 
+/// How soon it is looked at again at the earliest when certificates seem to be overdue and are not.
+const RENEWAL_DELAY: Duration = Duration::from_mins(1);
+
 /// All is well. It is looked at again when the certificates are to be renewed.
 fn at_rest(situation: &Situation<'_>) -> Course {
     let mut course = installing::succeeded().and(Action::EnsureApiRoles);
     let renewal = situation.status().certs_rotate_at;
     course.look_again = renewal.map(|renewal| {
         let left = renewal.0.duration_since(situation.now.0);
-        Duration::try_from(left).unwrap_or_default()
+        Duration::try_from(left)
+            .unwrap_or_default()
+            .max(RENEWAL_DELAY)
     });
     course
 }
