@@ -4,6 +4,7 @@
 mod fail_forward;
 mod groups;
 mod installing;
+mod intersections;
 mod ours;
 mod pending;
 mod replacing;

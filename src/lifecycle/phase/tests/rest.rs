@@ -12,8 +12,9 @@ use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::lifecycle::install::state::Certificates;
 use crate::lifecycle::phase::InstallOutcome;
 
-/// More steps than any way through the phases has, for three versions after each other.
-const ROUNDS: usize = 40;
+/// More steps than any way through the phases has, for three versions after each other that all time
+/// out.
+const ROUNDS: usize = 60;
 
 const NAMES: [&str; 3] = ["csv1", "csv2", "csv3"];
 
@@ -150,7 +151,7 @@ proptest! {
     #[test]
     fn the_machine_comes_to_rest_and_then_writes_nothing(
         mut world in any_world(),
-        tick in select(vec![0, 7, 400]),
+        tick in select(vec![0, 3, 30, 400]),
         cluster_changed: bool,
     ) {
         world.cluster_changed = cluster_changed;
