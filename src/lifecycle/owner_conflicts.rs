@@ -65,8 +65,8 @@ fn api_service(
     csv: &ClusterServiceVersion,
     api_services: &BTreeMap<String, ApiServiceFact>,
 ) -> Option<OwnerConflict> {
-    let mut owned = csv.spec.api_service_definitions.owned.iter();
-    owned.find_map(|description| {
+    let mut descriptions = csv.spec.api_service_definitions.owned.iter();
+    descriptions.find_map(|description| {
         let name = description.api_service_name();
         let fact = api_services.get(&name)?;
         if is_adoptable(csv, fact) {

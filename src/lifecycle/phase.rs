@@ -176,7 +176,7 @@ pub fn next(situation: &Situation<'_>) -> Decision {
                 let course = within_group(situation, &phase, group);
                 give_way::give_way(situation, group, &course).unwrap_or(course)
             }
-            Err(course) => course,
+            Err(course) => *course,
         },
     };
     status::decide(situation.csv, course, situation.now)
@@ -193,7 +193,7 @@ pub fn after_install(
 
 fn within_group(situation: &Situation<'_>, phase: &CsvPhase, group: &OperatorGroup) -> Course {
     if let Err(course) = group::accepts(situation, group) {
-        return course;
+        return *course;
     }
     match phase {
         CsvPhase::Pending => pending::step(situation),
@@ -210,12 +210,15 @@ impl Situation<'_> {
         replacement::phase(self.csv)
     }
 
-    fn status(&self) -> ClusterServiceVersionStatus {
-        self.csv.status.clone().unwrap_or_default()
+    fn status(&self) -> Option<&ClusterServiceVersionStatus> {
+        self.csv.status.as_ref()
     }
 
     fn reason(&self) -> CsvReason {
-        self.status().reason
+        let status = self.status();
+        status
+            .map(|status| status.reason.clone())
+            .unwrap_or_default()
     }
 }
 

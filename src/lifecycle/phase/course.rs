@@ -6,6 +6,9 @@ use super::Action;
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::lifecycle::requirements::Requirements;
 
+/// What passes a check, or what comes of it that it did not.
+pub(super) type Check<T> = Result<T, Box<Course>>;
+
 /// How a ClusterServiceVersion should stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Standing {

@@ -12,7 +12,7 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
     }
     let requirements = match checks::strategy(situation) {
         Ok(requirements) => requirements,
-        Err(course) => return course,
+        Err(course) => return *course,
     };
     if let Some(message) = group::recovered_from(&reason) {
         return Course::pending(CsvReason::RequirementsUnknown, message);
@@ -22,7 +22,7 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
         return Course::pending(CsvReason::RequirementsNotMet, message).telling(requirements);
     }
     if let Err(course) = checks::content(situation) {
-        return course;
+        return *course;
     }
     let health = Health::of(situation);
     let is_good = matches!(health, Health::Good)
@@ -53,9 +53,10 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
         Health::Good => installing::succeeded(),
         Health::Stuck(message) => installing::stuck(&message),
         Health::Disrupted => Course::stay().look_again(DISRUPTION_DELAY),
-        Health::Differs(message) => reinstall(format!("installing: {message}")),
         Health::Waiting(_) | Health::Unserved(_) if in_vain => Course::stay(),
-        Health::Waiting(message) => reinstall(format!("installing: {message}")),
+        Health::Differs(message) | Health::Waiting(message) => {
+            reinstall(format!("installing: {message}"))
+        }
         Health::Unserved(message) => reinstall(installing::unserved(&message)),
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn give_way(
         return None;
     }
     let trouble = to.filter(|_| fails || lacks).map_or_else(
-        || situation.status().reason.to_string(),
+        || situation.reason().to_string(),
         |to| to.reason.to_string(),
     );
     let message = format!(

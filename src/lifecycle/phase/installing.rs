@@ -70,7 +70,7 @@ pub(super) fn unserved(message: &str) -> String {
 pub(super) fn ready(situation: &Situation<'_>) -> Course {
     match checks::strategy(situation) {
         Ok(_) => Course::stay().and(Action::Install),
-        Err(course) => course,
+        Err(course) => *course,
     }
 }
 
@@ -115,7 +115,7 @@ fn failed(message: &str, retry: bool) -> Course {
 
 pub(super) fn step(situation: &Situation<'_>) -> Course {
     if let Err(course) = checks::strategy(situation) {
-        return course;
+        return *course;
     }
     let elapsed = elapsed(situation);
     let left = INSTALL_TIMEOUT.saturating_sub(elapsed.unwrap_or_default());
@@ -158,7 +158,7 @@ fn timeout(message: &str) -> String {
 
 /// For how long it has been installing, if that is known.
 fn elapsed(situation: &Situation<'_>) -> Option<Duration> {
-    let since = situation.status().last_transition_time?;
+    let since = situation.status()?.last_transition_time.as_ref()?;
     let elapsed = situation.now.0.duration_since(since.0);
     Some(Duration::try_from(elapsed).unwrap_or_default())
 }

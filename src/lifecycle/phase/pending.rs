@@ -24,7 +24,7 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
     }
     let requirements = match checks::strategy(situation) {
         Ok(requirements) => requirements,
-        Err(course) => return course,
+        Err(course) => return *course,
     };
     if !requirements.met {
         let message = format!(

@@ -16,7 +16,7 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
     }
     let requirements = match checks::strategy(situation) {
         Ok(requirements) => requirements,
-        Err(course) => return course,
+        Err(course) => return *course,
     };
     match situation.certificates {
         Certificates::Missing { message } => {
@@ -55,7 +55,9 @@ const RENEWAL_DELAY: Duration = Duration::from_mins(1);
 /// All is well. It is looked at again when the certificates are to be renewed.
 fn at_rest(situation: &Situation<'_>) -> Course {
     let mut course = installing::succeeded().and(Action::EnsureApiRoles);
-    let renewal = situation.status().certs_rotate_at;
+    let renewal = situation
+        .status()
+        .and_then(|status| status.certs_rotate_at.as_ref());
     course.look_again = renewal.map(|renewal| {
         let left = renewal.0.duration_since(situation.now.0);
         Duration::try_from(left)

@@ -4,13 +4,13 @@ use super::world::{Csv as _, World, csv, running};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
 
-/// One that failed, and one that nobody has looked at.
+// One that failed, and one that nobody has looked at.
 fn two() -> World {
     let next = csv("csv2", &CsvPhase::Unset).replaces("csv1");
     World::new([csv("csv1", &CsvPhase::Failed), next])
 }
 
-/// One that is being replaced by one that failed, and one that nobody has looked at.
+// One that is being replaced by one that failed, and one that nobody has looked at.
 fn three() -> World {
     let next = csv("csv3", &CsvPhase::Unset).replaces("csv2");
     let failed = csv("csv2", &CsvPhase::Failed).replaces("csv1");
@@ -19,7 +19,7 @@ fn three() -> World {
 
 const WORDS: &str = "Fail Forward is enabled, allowing Failed csv to be replaced by csv: ";
 
-/// FailForwardEnabled/CSV1/FailedToReplacing
+// FailForwardEnabled/CSV1/FailedToReplacing
 #[test]
 fn with_fail_forward_a_failed_csv_makes_room_for_any() {
     let mut world = two().fail_forward();
@@ -33,7 +33,7 @@ fn with_fail_forward_a_failed_csv_makes_room_for_any() {
     );
 }
 
-/// FailForwardDisabled/CSV1/FailedToPending
+// FailForwardDisabled/CSV1/FailedToPending
 #[test]
 fn without_it_a_failed_csv_does_not_make_room_for_one_that_is_not_ready() {
     let mut world = two();
@@ -41,7 +41,7 @@ fn without_it_a_failed_csv_does_not_make_room_for_one_that_is_not_ready() {
     world.expect("csv1", &CsvPhase::Pending, &CsvReason::NeedsReinstall, "");
 }
 
-/// FailForwardEnabled/ReplacementChain/CSV2/FailedToReplacing
+// FailForwardEnabled/ReplacementChain/CSV2/FailedToReplacing
 #[test]
 fn with_fail_forward_a_failed_csv_of_a_chain_makes_room_for_any() {
     let mut world = three().fail_forward();
@@ -57,7 +57,7 @@ fn with_fail_forward_a_failed_csv_of_a_chain_makes_room_for_any() {
     );
 }
 
-/// FailForwardDisabled/ReplacementChain/CSV2/FailedToPending
+// FailForwardDisabled/ReplacementChain/CSV2/FailedToPending
 #[test]
 fn without_it_a_failed_csv_of_a_chain_does_not_make_room_for_one_that_is_not_ready() {
     let mut world = three();
@@ -71,7 +71,7 @@ fn ready(csv: ClusterServiceVersion) -> ClusterServiceVersion {
     csv.because(&CsvReason::AllRequirementsMet)
 }
 
-/// Where we differ from FailForwardDisabled/CSV1/FailedToPending: the next one is ready.
+// Where we differ from FailForwardDisabled/CSV1/FailedToPending: the next one is ready.
 #[test]
 fn a_failed_csv_makes_room_for_one_that_is_ready() {
     let next = ready(csv("csv2", &CsvPhase::Pending).replaces("csv1"));
@@ -88,8 +88,8 @@ fn a_failed_csv_makes_room_for_one_that_is_ready() {
     world.expect_phase("csv2", &CsvPhase::InstallReady);
 }
 
-/// Where we differ from FailForwardDisabled/ReplacementChain/CSV2/FailedToPending: the next one is
-/// ready.
+// Where we differ from FailForwardDisabled/ReplacementChain/CSV2/FailedToPending: the next one is
+// ready.
 #[test]
 fn a_failed_csv_of_a_chain_makes_room_for_one_that_is_ready() {
     let mut world = three();

@@ -10,8 +10,8 @@ use crate::lifecycle::phase::Action;
 const EARLIER: &str = "2026-01-01T00:00:01Z";
 const LATER: &str = "2026-01-01T00:00:09Z";
 
-/// SingleCSVFailedToPending/InstallModes/Owned/PreviouslyUnsupported, PreviouslyNoOperatorGroups,
-/// PreviouslyTooManyOperatorGroups
+// SingleCSVFailedToPending/InstallModes/Owned/PreviouslyUnsupported, PreviouslyNoOperatorGroups,
+// PreviouslyTooManyOperatorGroups
 #[rstest]
 #[case::previously_unsupported(CsvReason::UnsupportedOperatorGroup)]
 #[case::previously_no_group(CsvReason::NoOperatorGroup)]
@@ -30,7 +30,7 @@ fn a_csv_is_checked_again_once_its_group_suits_it(#[case] reason: CsvReason) {
     );
 }
 
-/// SingleCSVSucceededToFailed/InstallModes/Owned/Unsupported
+// SingleCSVSucceededToFailed/InstallModes/Owned/Unsupported
 #[test]
 fn a_csv_that_does_not_support_the_namespaces_of_its_group_fails() {
     let mut narrow = csv("csv1", &CsvPhase::Succeeded).because(&CsvReason::InstallSucceeded);
@@ -49,7 +49,7 @@ fn a_csv_that_does_not_support_the_namespaces_of_its_group_fails() {
     );
 }
 
-/// SingleCSVSucceededToFailed/InstallModes/Owned/NoOperatorGroups
+// SingleCSVSucceededToFailed/InstallModes/Owned/NoOperatorGroups
 #[test]
 fn a_csv_without_a_group_fails() {
     let mut world = World::new([csv("csv1", &CsvPhase::Succeeded)]);
@@ -64,7 +64,7 @@ fn a_csv_without_a_group_fails() {
     );
 }
 
-/// SingleCSVSucceededToFailed/InstallModes/Owned/TooManyOperatorGroups
+// SingleCSVSucceededToFailed/InstallModes/Owned/TooManyOperatorGroups
 #[test]
 fn a_csv_with_two_groups_fails() {
     let mut world = World::new([csv("csv1", &CsvPhase::Succeeded)]);
@@ -80,7 +80,7 @@ fn a_csv_with_two_groups_fails() {
     );
 }
 
-/// SingleCSVSucceededToSucceeded/OperatorGroupChanged
+// SingleCSVSucceededToSucceeded/OperatorGroupChanged
 #[test]
 fn a_csv_takes_over_what_changed_in_its_group_before_anything_else() {
     let happy = csv("csv1", &CsvPhase::Succeeded).because(&CsvReason::InstallSucceeded);
@@ -136,7 +136,7 @@ fn expect_conflict(world: &mut World) {
     assert_eq!(world.actions, [Action::DeleteDeployments]);
 }
 
-/// SingleCSVNoneToFailed/InterOperatorGroupOwnerConflict
+// SingleCSVNoneToFailed/InterOperatorGroupOwnerConflict
 #[test]
 fn an_api_of_a_group_that_shares_a_namespace_fails_it() {
     let mut world = World::new([csv("csv1", &CsvPhase::Unset)]).provided("");
@@ -144,7 +144,7 @@ fn an_api_of_a_group_that_shares_a_namespace_fails_it() {
     expect_conflict(&mut world);
 }
 
-/// SingleCSVFailedToFailed/InterOperatorGroupOwnerConflict/APIConflict
+// SingleCSVFailedToFailed/InterOperatorGroupOwnerConflict/APIConflict
 #[test]
 fn a_conflict_of_groups_stays_one_and_is_not_told_twice() {
     let reason = CsvReason::InterOperatorGroupOwnerConflict;
@@ -155,7 +155,7 @@ fn a_conflict_of_groups_stays_one_and_is_not_told_twice() {
     assert!(!world.sync_one("csv1"));
 }
 
-/// SingleCSVNoneToNone/AddAPIs
+// SingleCSVNoneToNone/AddAPIs
 #[test]
 fn a_csv_waits_until_its_group_has_its_apis() {
     let mut world = World::new([csv("csv1", &CsvPhase::Unset)]).provided("");
@@ -164,7 +164,7 @@ fn a_csv_waits_until_its_group_has_its_apis() {
     world.sync().expect_phase("csv1", &CsvPhase::Pending);
 }
 
-/// SingleCSVNoneToNone/RemoveAPIs
+// SingleCSVNoneToNone/RemoveAPIs
 #[test]
 fn a_csv_waits_until_its_group_has_given_up_what_an_older_one_has() {
     let mut world = World::new([csv("csv1", &CsvPhase::Unset)]);
@@ -181,9 +181,9 @@ fn a_csv_waits_until_its_group_has_given_up_what_an_older_one_has() {
     );
 }
 
-/// SingleCSVNoneToFailed/StaticOperatorGroup/AddAPIs and /RemoveAPIs,
-/// SingleCSVFailedToFailed/StaticOperatorGroup/CannotModifyStaticOperatorGroupProvidedAPIs/AddAPIs
-/// and /RemoveAPIs
+// SingleCSVNoneToFailed/StaticOperatorGroup/AddAPIs and /RemoveAPIs,
+// SingleCSVFailedToFailed/StaticOperatorGroup/CannotModifyStaticOperatorGroupProvidedAPIs/AddAPIs
+// and /RemoveAPIs
 #[rstest]
 #[case::new_and_lacking(CsvPhase::Unset, "", None)]
 #[case::new_and_too_many(CsvPhase::Unset, "c1.v1.g1", Some(EARLIER))]
@@ -210,7 +210,7 @@ fn a_csv_whose_apis_a_static_group_would_have_to_change_for_fails(
     assert_eq!(world.actions, [Action::DeleteDeployments]);
 }
 
-/// SingleCSVNoneToPending/StaticOperatorGroup/NoAPIConflict
+// SingleCSVNoneToPending/StaticOperatorGroup/NoAPIConflict
 #[test]
 fn a_csv_whose_apis_a_static_group_has_goes_on() {
     let mut world = World::new([csv("csv1", &CsvPhase::Unset)]);
@@ -218,8 +218,8 @@ fn a_csv_whose_apis_a_static_group_has_goes_on() {
     world.sync().expect_phase("csv1", &CsvPhase::Pending);
 }
 
-/// SingleCSVFailedToPending/InterOperatorGroupOwnerConflict/NoAPIConflict,
-/// SingleCSVFailedToPending/StaticOperatorGroup/CannotModifyStaticOperatorGroupProvidedAPIs/NoAPIConflict
+// SingleCSVFailedToPending/InterOperatorGroupOwnerConflict/NoAPIConflict,
+// SingleCSVFailedToPending/StaticOperatorGroup/CannotModifyStaticOperatorGroupProvidedAPIs/NoAPIConflict
 #[rstest]
 #[case::no_conflict_any_more(
     CsvReason::InterOperatorGroupOwnerConflict,

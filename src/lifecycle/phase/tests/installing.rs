@@ -14,7 +14,7 @@ fn world(phase: &CsvPhase, installed: Installed) -> World {
     World::new([csv("csv1", phase)]).with_installed("csv1", installed)
 }
 
-/// SingleCSVInstallReadyToInstalling
+// SingleCSVInstallReadyToInstalling
 #[test]
 fn a_csv_that_is_ready_is_installed() {
     let mut world = World::new([csv("csv1", &CsvPhase::InstallReady)]);
@@ -29,7 +29,7 @@ fn a_csv_that_is_ready_is_installed() {
     assert_eq!(world.actions, [Action::Install]);
 }
 
-/// SingleCSVInstallReadyToInstalling/APIService/Owned
+// SingleCSVInstallReadyToInstalling/APIService/Owned
 #[test]
 fn an_install_that_made_certificates_notes_until_when_they_serve() {
     let serving = csv("csv1", &CsvPhase::InstallReady).owning_api("csv1-dep1");
@@ -43,7 +43,7 @@ fn an_install_that_made_certificates_notes_until_when_they_serve() {
     assert_eq!(status.certs_rotate_at, Some(time(900)));
 }
 
-/// SingleCSVFailedToPending/Deployment
+// SingleCSVFailedToPending/Deployment
 #[test]
 fn a_failed_csv_whose_deployment_is_missing_is_installed_again() {
     let mut world = world(&CsvPhase::Failed, nothing());
@@ -57,7 +57,7 @@ fn a_failed_csv_whose_deployment_is_missing_is_installed_again() {
     );
 }
 
-/// SingleCSVFailedToPending/CRD
+// SingleCSVFailedToPending/CRD
 #[test]
 fn a_failed_csv_whose_crd_is_missing_waits_for_it() {
     let mut world = world(&CsvPhase::Failed, running()).without_crd();
@@ -71,7 +71,7 @@ fn a_failed_csv_whose_crd_is_missing_waits_for_it() {
     );
 }
 
-/// SingleCSVInstallingToSucceeded/UnmanagedDeploymentNotAffected
+// SingleCSVInstallingToSucceeded/UnmanagedDeploymentNotAffected
 #[test]
 fn a_csv_whose_components_are_ready_succeeded_and_nothing_else_is_touched() {
     let mut world = world(&CsvPhase::Installing, running());
@@ -86,7 +86,7 @@ fn a_csv_whose_components_are_ready_succeeded_and_nothing_else_is_touched() {
     assert_eq!(world.actions, []);
 }
 
-/// SingleCSVInstallingToInstallReady, SingleCSVInstallingToInstallReadyDueToAnnotations
+// SingleCSVInstallingToInstallReady, SingleCSVInstallingToInstallReadyDueToAnnotations
 #[rstest]
 #[case::another_spec("deployment changed old hash=BadHash, new hash=a")]
 #[case::no_annotations("no annotations found on deployment")]
@@ -105,7 +105,7 @@ fn a_deployment_that_was_changed_while_installing_is_written_again(#[case] messa
     );
 }
 
-/// SingleCSVSucceededToSucceeded/UnmanagedDeploymentInNamespace
+// SingleCSVSucceededToSucceeded/UnmanagedDeploymentInNamespace
 #[test]
 fn a_csv_that_runs_goes_on_running_and_nothing_else_is_touched() {
     let running_csv = csv("csv1", &CsvPhase::Succeeded).because(&CsvReason::InstallSucceeded);
@@ -114,7 +114,7 @@ fn a_csv_that_runs_goes_on_running_and_nothing_else_is_touched() {
     assert_eq!(world.actions, [Action::EnsureApiRoles]);
 }
 
-/// SingleCSVSucceededToFailed/CRD
+// SingleCSVSucceededToFailed/CRD
 #[test]
 fn a_csv_that_lost_its_crd_fails() {
     let mut world = world(&CsvPhase::Succeeded, running()).without_crd();
@@ -129,8 +129,8 @@ fn a_csv_that_lost_its_crd_fails() {
     assert_eq!(world.status("csv1").requirement_status.len(), 1);
 }
 
-/// SingleCSVSucceededToPending/DeploymentSpecChanged: OLM's code goes to InstallReady, whatever the
-/// row is called.
+// SingleCSVSucceededToPending/DeploymentSpecChanged: OLM's code goes to InstallReady, whatever the
+// row is called.
 #[test]
 fn a_deployment_that_was_changed_later_is_written_again() {
     let mut world = world(&CsvPhase::Succeeded, drifted());
@@ -164,7 +164,7 @@ fn components_that_are_not_ready_are_waited_for_until_the_time_is_over() {
     let decision = world.decide("csv1");
     assert_eq!(
         decision.look_again,
-        Some(INSTALL_TIMEOUT - Duration::from_secs(100))
+        INSTALL_TIMEOUT.checked_sub(Duration::from_secs(100))
     );
     world.sync();
     let words = "installing: waiting for deployment dep1 to become ready: 0 of 1";

@@ -10,7 +10,7 @@ use crate::api::gvk::GroupVersionKind;
 use crate::lifecycle::phase::Event;
 use crate::lifecycle::requirements::AccountFact;
 
-/// SingleCSVNoneToPending/CRD
+// SingleCSVNoneToPending/CRD
 #[test]
 fn a_new_csv_is_to_be_checked() {
     let mut world = World::new([csv("csv1", &CsvPhase::Unset)]);
@@ -26,7 +26,7 @@ fn a_new_csv_is_to_be_checked() {
     assert_eq!(world.events, [event]);
 }
 
-/// SingleCSVNoneToPending/APIService/Required
+// SingleCSVNoneToPending/APIService/Required
 #[test]
 fn a_new_csv_that_needs_an_api_is_to_be_checked() {
     let new = csv("csv1", &CsvPhase::Unset).without_crds().requiring_api();
@@ -34,7 +34,7 @@ fn a_new_csv_that_needs_an_api_is_to_be_checked() {
     world.sync().expect_phase("csv1", &CsvPhase::Pending);
 }
 
-/// SingleCSVPendingToFailed/BadStrategyPermissions
+// SingleCSVPendingToFailed/BadStrategyPermissions
 #[test]
 fn a_rule_for_resources_and_paths_fails_it() {
     let mut bad = csv("csv1", &CsvPhase::Pending);
@@ -80,7 +80,7 @@ fn expect_unmet(world: &mut World, missing: &str) {
     assert!(!world.status("csv1").requirement_status.is_empty());
 }
 
-/// SingleCSVPendingToPending/CRD
+// SingleCSVPendingToPending/CRD
 #[test]
 fn a_crd_that_is_missing_is_waited_for() {
     let mut world = World::new([csv("csv1", &CsvPhase::Pending)]).without_crd();
@@ -90,8 +90,8 @@ fn a_crd_that_is_missing_is_waited_for() {
     );
 }
 
-/// SingleCSVPendingToPending/APIService/Required/Missing, /Unavailable and /Unknown: a condition
-/// that is not True is not true.
+// SingleCSVPendingToPending/APIService/Required/Missing, /Unavailable and /Unknown: a condition
+// that is not True is not true.
 #[rstest]
 #[case::missing(None)]
 #[case::unavailable(Some(false))]
@@ -111,7 +111,7 @@ fn a_needed_api_that_does_not_answer_is_waited_for(#[case] available: Option<boo
     expect_unmet(&mut world, "APIService v1.a1: NotPresent");
 }
 
-/// SingleCSVPendingToPending/APIService/Owned/DeploymentNotFound
+// SingleCSVPendingToPending/APIService/Owned/DeploymentNotFound
 #[test]
 fn an_owned_api_without_a_deployment_is_a_requirement_that_is_missing() {
     let csv = csv("csv1", &CsvPhase::Pending).owning_api("a1");
@@ -119,7 +119,7 @@ fn an_owned_api_without_a_deployment_is_a_requirement_that_is_missing() {
     expect_unmet(&mut world, "APIService v1.a1: DeploymentNotFound");
 }
 
-/// CSVPendingToFailed/CRDOwnerConflict
+// CSVPendingToFailed/CRDOwnerConflict
 #[test]
 fn a_crd_of_another_operator_of_the_namespace_fails_it() {
     let (owner, late) = (
@@ -133,7 +133,7 @@ fn a_crd_of_another_operator_of_the_namespace_fails_it() {
     world.expect("csv2", &CsvPhase::Failed, &CsvReason::OwnerConflict, words);
 }
 
-/// CSVPendingToFailed/APIServiceOwnerConflict
+// CSVPendingToFailed/APIServiceOwnerConflict
 #[test]
 fn an_api_service_of_another_operator_fails_it() {
     let serving = |name, phase| {
@@ -154,7 +154,7 @@ fn an_api_service_of_another_operator_fails_it() {
     world.expect("csv2", &CsvPhase::Failed, &CsvReason::OwnerConflict, words);
 }
 
-/// SingleCSVPendingToInstallReady/CRD
+// SingleCSVPendingToInstallReady/CRD
 #[test]
 fn a_csv_whose_crd_is_there_is_ready_to_be_installed() {
     let mut world = World::new([csv("csv1", &CsvPhase::Pending)]);
@@ -168,7 +168,7 @@ fn a_csv_whose_crd_is_there_is_ready_to_be_installed() {
     );
 }
 
-/// SingleCSVPendingToInstallReady/APIService/Required
+// SingleCSVPendingToInstallReady/APIService/Required
 #[test]
 fn a_csv_whose_api_answers_is_ready_to_be_installed() {
     let needy = csv("csv1", &CsvPhase::Pending)

@@ -15,7 +15,7 @@ fn world<const N: usize>(
     world
 }
 
-/// CSVSucceededToReplacing
+// CSVSucceededToReplacing
 #[test]
 fn a_csv_that_runs_makes_room_for_the_next_at_once() {
     let next = csv("csv2", &CsvPhase::Unset).replaces("csv1");
@@ -31,7 +31,7 @@ fn a_csv_that_runs_makes_room_for_the_next_at_once() {
     world.expect_phase("csv2", &CsvPhase::Pending);
 }
 
-/// CSVReplacingToDeleted
+// CSVReplacingToDeleted
 #[test]
 fn a_csv_goes_once_the_next_runs() {
     let next = csv("csv2", &RUNNING).replaces("csv1");
@@ -43,7 +43,7 @@ fn a_csv_goes_once_the_next_runs() {
     world.expect_phase("csv2", &RUNNING);
 }
 
-/// CSVDeletedToGone
+// CSVDeletedToGone
 #[test]
 fn a_csv_that_was_replaced_is_deleted() {
     let next = csv("csv2", &RUNNING).replaces("csv1");
@@ -52,8 +52,8 @@ fn a_csv_that_was_replaced_is_deleted() {
     assert!(!world.exists("csv1"));
 }
 
-/// CSVMultipleReplacingToDeleted: the one in the middle stays, so that the chain is not broken. We
-/// let the oldest go; OLM waits for the one in the middle to be Succeeded, which it never is again.
+// CSVMultipleReplacingToDeleted: the one in the middle stays, so that the chain is not broken. We
+// let the oldest go; OLM waits for the one in the middle to be Succeeded, which it never is again.
 #[test]
 fn of_a_chain_only_the_oldest_goes() {
     let last = csv("csv3", &RUNNING).replaces("csv2");
@@ -65,7 +65,7 @@ fn of_a_chain_only_the_oldest_goes() {
         .expect_phase("csv3", &RUNNING);
 }
 
-/// CSVMultipleDeletedToGone
+// CSVMultipleDeletedToGone
 #[test]
 fn the_next_of_a_chain_goes_once_the_oldest_is_gone() {
     let last = csv("csv3", &RUNNING).replaces("csv2");
@@ -78,7 +78,7 @@ fn the_next_of_a_chain_goes_once_the_oldest_is_gone() {
     assert!(!world.exists("csv1"));
 }
 
-/// CSVMultipleDeletedToGone/AfterOneDeleted
+// CSVMultipleDeletedToGone/AfterOneDeleted
 #[test]
 fn a_csv_whose_predecessor_is_gone_is_the_oldest() {
     let last = csv("csv3", &RUNNING).replaces("csv2");
@@ -89,7 +89,7 @@ fn a_csv_whose_predecessor_is_gone_is_the_oldest() {
         .expect_phase("csv3", &RUNNING);
 }
 
-/// CSVMultipleDeletedToGone/AfterTwoDeleted
+// CSVMultipleDeletedToGone/AfterTwoDeleted
 #[test]
 fn at_the_end_of_a_chain_only_the_last_is_left() {
     let last = csv("csv3", &RUNNING).replaces("csv2");

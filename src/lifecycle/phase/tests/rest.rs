@@ -8,6 +8,7 @@ use super::world::{
     stuck, time, unserved, waiting,
 };
 use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::cluster_service_version::webhook::WebhookDefinition;
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::lifecycle::install::state::Certificates;
 use crate::lifecycle::phase::InstallOutcome;
@@ -52,7 +53,8 @@ fn any_csv(name: &'static str) -> impl Strategy<Value = ClusterServiceVersion> {
                 csv.spec.install_modes.clear();
             }
             if modes && webhook && !strategy {
-                csv.spec.webhook_definitions = vec![Default::default(), Default::default()];
+                csv.spec.webhook_definitions =
+                    vec![WebhookDefinition::default(), WebhookDefinition::default()];
             }
             if modes && !webhook && strategy {
                 csv.spec.install.strategy.clear();
@@ -146,7 +148,11 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig {
+        cases: 128,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn the_machine_comes_to_rest_and_then_writes_nothing(

@@ -13,7 +13,7 @@ fn world(phase: &CsvPhase, certificates: Certificates) -> World {
         .with_installed("csv1", certified(certificates))
 }
 
-/// SingleCSVSucceededToPending/APIService/Owned/CertRotation
+// SingleCSVSucceededToPending/APIService/Owned/CertRotation
 #[test]
 fn certificates_that_are_due_are_renewed() {
     let mut world = world(&CsvPhase::Succeeded, Certificates::Due);
@@ -27,9 +27,9 @@ fn certificates_that_are_due_are_renewed() {
     );
 }
 
-/// SingleCSVSucceededToFailed/APIService/Owned/…: BadCAHash/Deployment, BadCAHash/Secret,
-/// BadCAHash/DeploymentAndSecret, BadCA, BadServingCert, ExpiredCA. Which of them it is, is found
-/// out where certificates are looked at; here each is a certificate that is of no use.
+// SingleCSVSucceededToFailed/APIService/Owned/…: BadCAHash/Deployment, BadCAHash/Secret,
+// BadCAHash/DeploymentAndSecret, BadCA, BadServingCert, ExpiredCA. Which of them it is, is found
+// out where certificates are looked at; here each is a certificate that is of no use.
 #[rstest]
 #[case::bad_ca_hash_of_deployment("deployment a1 CA cert hash does not match expected")]
 #[case::bad_ca_hash_of_secret("secret a1-service-cert CA cert hash does not match expected")]
@@ -53,7 +53,7 @@ fn certificates_that_are_of_no_use_fail_it_and_are_made_anew(#[case] message: &s
     world.expect("csv1", &CsvPhase::Pending, &reason, &words);
 }
 
-/// SingleCSVFailedToPending/APIService/Owned/ExpiredCA
+// SingleCSVFailedToPending/APIService/Owned/ExpiredCA
 #[test]
 fn certificates_of_a_failed_csv_that_are_due_are_renewed() {
     let mut world = world(&CsvPhase::Failed, Certificates::Due);

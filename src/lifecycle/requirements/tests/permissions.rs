@@ -74,7 +74,7 @@ impl Roles {
     }
 }
 
-fn facts<'a>(account: Option<AccountFact>, rbac: Rbac<'a>) -> Facts<'a> {
+fn facts(account: Option<AccountFact>, rbac: Rbac<'_>) -> Facts<'_> {
     let accounts: BTreeMap<_, _> = account
         .map(|fact| ("sa".to_owned(), fact))
         .into_iter()
@@ -141,12 +141,12 @@ fn a_rule_that_is_not_granted_is_named() {
         status.message,
         "Policy rule not satisfied for service account"
     );
-    let states: Vec<_> = status
+    let told: Vec<_> = status
         .dependents
         .iter()
         .map(|rule| rule.status.as_str())
         .collect();
-    assert_eq!(states, ["NotSatisfied", "Satisfied"]);
+    assert_eq!(told, ["NotSatisfied", "Satisfied"]);
 }
 
 #[rstest]
