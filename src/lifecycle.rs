@@ -8,7 +8,8 @@
 //! - [`namespace_labels`]: labels by which webhooks find the namespaces of a group
 //! - [`components`]: what belongs to an installed package
 //! - [`adoption`]: which objects are to be marked as belonging to it
-//! - [`copied_csvs`]: what the OLMConfig says about copies
+//! - [`copied_csvs`]: copies of ClusterServiceVersions, and what the OLMConfig says about them
+//! - [`install`]: what it takes to run an operator, and how that stands
 //!
 //! No client, no clock, no file: "now" is passed in.
 
@@ -18,6 +19,7 @@ pub mod components;
 mod condition;
 pub mod copied_csvs;
 pub mod group_status;
+pub mod install;
 pub mod namespace_labels;
 pub mod provided_apis;
 pub mod targets;
