@@ -19,6 +19,8 @@ mod compare;
 pub mod conversion;
 pub mod deployments;
 mod error;
+#[cfg(test)]
+mod fixtures;
 pub mod object;
 pub mod observe;
 mod pod;
@@ -29,14 +31,17 @@ pub mod subscription_config;
 pub mod target_rbac;
 pub mod webhooks;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use serde_json::Value;
 
+use self::certificates::ServingCertificates;
 pub use self::error::InstallError;
 pub use self::object::Key;
 pub use self::observe::{Seen, leftovers, observe, writes};
-use self::certificates::ServingCertificates;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::SubscriptionConfig;
@@ -104,10 +109,16 @@ pub fn desired(request: &Request<'_>) -> Result<Desired, InstallError> {
         ..Desired::default()
     };
     for served in &serving {
-        desired.services.push(services::service(request.csv, served)?);
-        desired.serving_rbac.extend(services::rbac(request.csv, served));
+        desired
+            .services
+            .push(services::service(request.csv, served)?);
+        desired
+            .serving_rbac
+            .extend(services::rbac(request.csv, served));
         if let Some(certificate) = request.certificates.get(&served.deployment) {
-            desired.secrets.push(certificates::secret(request.csv, served, certificate));
+            desired
+                .secrets
+                .push(certificates::secret(request.csv, served, certificate));
         }
     }
     desired.callers.extend(api_services::api_services(request));

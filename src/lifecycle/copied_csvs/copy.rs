@@ -75,8 +75,15 @@ pub fn copy(csv: &ClusterServiceVersion, namespace: &str) -> ClusterServiceVersi
     let mut metadata = ObjectMeta {
         name: Some(csv.name_any()),
         namespace: Some(namespace.to_owned()),
-        annotations: Some(annotations.map(|(key, value)| (key.clone(), value.clone())).collect()),
-        labels: Some(own.map(|(key, value)| (key.clone(), value.clone())).collect()),
+        annotations: Some(
+            annotations
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        ),
+        labels: Some(
+            own.map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        ),
         ..ObjectMeta::default()
     };
     let labels = metadata.labels.get_or_insert_default();

@@ -1,5 +1,8 @@
 //! The APIServices by which the API server passes requests on to an operator.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use kube::{Resource as _, ResourceExt as _};

@@ -33,8 +33,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-pub use self::issue::CertificateError;
 use self::issue::Authority;
+pub use self::issue::CertificateError;
 use self::judge::Verdict;
 use super::object::{Key, home, owner_labels, owner_reference, text};
 use super::observe::Seen;
@@ -132,7 +132,9 @@ pub fn look(csv: &ClusterServiceVersion, seen: &Seen, now: &Time) -> Outlook {
                 outlook.due.insert(served.deployment.clone());
             }
         }
-        outlook.in_use.insert(served.deployment.clone(), certificate);
+        outlook
+            .in_use
+            .insert(served.deployment.clone(), certificate);
     }
     if !outlook.due.is_empty() {
         outlook.rotate_at = Some(now.clone());

@@ -21,7 +21,10 @@ const NAMED: [(&str, &[&str]); 13] = [
     ("initContainers", &["name"]),
     ("ownerReferences", &["uid"]),
     ("ports", &["containerPort", "port", "protocol"]),
-    ("topologySpreadConstraints", &["topologyKey", "whenUnsatisfiable"]),
+    (
+        "topologySpreadConstraints",
+        &["topologyKey", "whenUnsatisfiable"],
+    ),
     ("volumeDevices", &["devicePath"]),
     ("volumeMounts", &["mountPath"]),
     ("volumes", &["name"]),
@@ -153,14 +156,18 @@ impl Compare {
         if asked.len() != live.len() {
             return true;
         }
-        asked.iter().zip(live).enumerate().any(|(at, (asked, live))| {
-            path.push(at.to_string());
-            let differs = self.values(asked, Some(live), path);
-            if !differs {
-                path.pop();
-            }
-            differs
-        })
+        asked
+            .iter()
+            .zip(live)
+            .enumerate()
+            .any(|(at, (asked, live))| {
+                path.push(at.to_string());
+                let differs = self.values(asked, Some(live), path);
+                if !differs {
+                    path.pop();
+                }
+                differs
+            })
     }
 }
 

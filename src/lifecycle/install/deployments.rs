@@ -104,7 +104,9 @@ fn deployment_labels(
     template: &DeploymentTemplate,
 ) -> Map<String, Value> {
     let asked = template.label.iter();
-    let mut labels: Map<_, _> = asked.map(|(key, value)| (key.clone(), json!(value))).collect();
+    let mut labels: Map<_, _> = asked
+        .map(|(key, value)| (key.clone(), json!(value)))
+        .collect();
     labels.extend(owner_labels(csv));
     labels
 }
@@ -112,7 +114,9 @@ fn deployment_labels(
 /// Puts the CSV's annotations on Pods, where operators read what their OperatorGroup says.
 fn annotate(spec: &mut Map<String, Value>, csv: &ClusterServiceVersion) {
     let annotations = csv.annotations().iter();
-    let annotations: Vec<_> = annotations.filter(|(key, _)| *key != LAST_APPLIED).collect();
+    let annotations: Vec<_> = annotations
+        .filter(|(key, _)| *key != LAST_APPLIED)
+        .collect();
     if annotations.is_empty() {
         return;
     }
@@ -124,13 +128,12 @@ fn annotate(spec: &mut Map<String, Value>, csv: &ClusterServiceVersion) {
 
 /// Lets Pods serve with their certificate. Its CA's hash among the annotations replaces all Pods when
 /// the certificate is renewed: not every operator reads its files again.
-fn serve(
-    spec: &mut Map<String, Value>,
-    served: &Served,
-    certificate: Option<&ServingCertificate>,
-) {
+fn serve(spec: &mut Map<String, Value>, served: &Served, certificate: Option<&ServingCertificate>) {
     let pod = pod::pod_spec(spec);
-    pod.insert("serviceAccountName".to_owned(), json!(served.service_account));
+    pod.insert(
+        "serviceAccountName".to_owned(),
+        json!(served.service_account),
+    );
     for (volume, path, certificate, key) in MOUNTS {
         let source = json!({
             "name": volume,
@@ -142,7 +145,9 @@ fn serve(
                 ],
             },
         });
-        pod::put(list(pod, "volumes"), source, |other| other["name"] == volume);
+        pod::put(list(pod, "volumes"), source, |other| {
+            other["name"] == volume
+        });
         for container in pod::containers(pod) {
             mount(list(container, "volumeMounts"), volume, path);
         }

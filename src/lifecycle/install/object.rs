@@ -142,7 +142,11 @@ fn sorted(value: &Value) -> Value {
             let mut fields: Vec<_> = map.iter().collect();
             fields.sort_by_key(|(key, _)| *key);
             let fields = fields.into_iter();
-            Value::Object(fields.map(|(key, value)| (key.clone(), sorted(value))).collect())
+            Value::Object(
+                fields
+                    .map(|(key, value)| (key.clone(), sorted(value)))
+                    .collect(),
+            )
         }
         Value::Array(list) => Value::Array(list.iter().map(sorted).collect()),
         other => other.clone(),

@@ -134,7 +134,9 @@ pub fn differs(object: &Value, seen: &Seen) -> Option<String> {
         hash.map(ToOwned::to_owned)
     };
     if hash(object) != hash(live) {
-        return Some(format!("{key} is not what is asked for: it is written again"));
+        return Some(format!(
+            "{key} is not what is asked for: it is written again"
+        ));
     }
     if seen.is_settled(&key, live) {
         return None;
@@ -208,9 +210,12 @@ fn pending<'a>(desired: &'a Desired, seen: &Seen) -> Vec<(&'a Value, String)> {
         objects.filter_map(|object| Some((object, differs(object, seen)?)))
     };
     let secrets: Vec<_> = pending(&desired.secrets).collect();
-    let callers = pending(&desired.callers).filter(|(caller, _)| !has_to_wait(caller, desired, seen));
+    let callers =
+        pending(&desired.callers).filter(|(caller, _)| !has_to_wait(caller, desired, seen));
+    // Those that call already; others need not hurry before there is anybody to answer.
     let is_first = |(caller, _): &(&Value, String)| {
-        !secrets.is_empty() && seen.get(&Key::of(caller)).is_some()
+        let live = seen.get(&Key::of(caller)).and_then(called);
+        !secrets.is_empty() && live.is_some() && live == called(caller)
     };
     let (first, last): (Vec<_>, Vec<_>) = callers.partition(is_first);
     let serving = pending(&desired.services).chain(pending(&desired.serving_rbac));
@@ -230,9 +235,8 @@ fn has_to_wait(caller: &Value, desired: &Desired, seen: &Seen) -> bool {
     calls_another
         && desired.deployments.iter().any(|deployment| {
             let name = text(deployment, "/metadata/name");
-            let is_called = wanted.is_some_and(|(_, service)| {
-                service == super::services::service_name(name)
-            });
+            let is_called =
+                wanted.is_some_and(|(_, service)| service == super::services::service_name(name));
             let live = seen.get(&Key::of(deployment)).unwrap_or(&Value::Null);
             is_called && readiness(name, live) != Readiness::Ready
         })
@@ -251,7 +255,10 @@ fn called(caller: &Value) -> Option<(&str, &str)> {
 
 /// Deployments, APIServices and webhook configurations of a CSV that it no longer asks for.
 pub fn leftovers(csv: &ClusterServiceVersion, desired: &Desired, seen: &Seen) -> Vec<Key> {
-    let labelled = seen.objects.iter().filter(|(_, object)| is_labelled_by(object, csv));
+    let labelled = seen
+        .objects
+        .iter()
+        .filter(|(_, object)| is_labelled_by(object, csv));
     let is_left = |key: &Key, object: &Value| match key.kind.as_str() {
         "Deployment" => {
             let templates = &csv.spec.install.spec.deployments;
@@ -273,7 +280,9 @@ pub fn leftovers(csv: &ClusterServiceVersion, desired: &Desired, seen: &Seen) ->
                 let other = Key::of(caller);
                 let of = |object: &Value| {
                     let labels = object.pointer("/metadata/labels");
-                    labels.and_then(|all| all.get(labels::WEBHOOK_GENERATE_NAME)).cloned()
+                    labels
+                        .and_then(|all| all.get(labels::WEBHOOK_GENERATE_NAME))
+                        .cloned()
                 };
                 other.kind == key.kind && other.name != key.name && of(caller) == of(object)
             });

@@ -104,7 +104,10 @@ mod tests {
         ]}));
         set_env(
             &mut container,
-            &[json!({"name": "C", "value": "3"}), json!({"name": "A", "value": "4"})],
+            &[
+                json!({"name": "C", "value": "3"}),
+                json!({"name": "A", "value": "4"}),
+            ],
         );
         assert_eq!(
             container["env"],
@@ -158,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_number_among_quantities_becomes_one() {
-        let mut spec = json!({"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": 0.5}}});
+        let mut spec =
+            json!({"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": 0.5}}});
         tidy(&mut spec);
         assert_eq!(
             spec,

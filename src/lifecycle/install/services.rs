@@ -3,6 +3,9 @@
 //! A Deployment is called when a webhook or an owned APIService names it. It gets one Service for all of
 //! them, one certificate, and rights to read that certificate and to ask the API server who calls.
 
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Value, json};
 
 use super::error::InstallError;
@@ -51,7 +54,10 @@ pub fn service_name(deployment: &str) -> String {
     if name.len() <= SERVICE_NAME_LIMIT {
         return name;
     }
-    let hash: String = base36_sha256(deployment.as_bytes()).chars().take(8).collect();
+    let hash: String = base36_sha256(deployment.as_bytes())
+        .chars()
+        .take(8)
+        .collect();
     let room = SERVICE_NAME_LIMIT - "--service".len() - hash.len();
     let start = name[..name.floor_char_boundary(room)].trim_end_matches('-');
     format!("{start}-{hash}-service")
@@ -150,7 +156,10 @@ pub(super) fn webhook_port(webhook: &WebhookDefinition) -> i32 {
 
 /// The ServiceAccount of a Deployment's Pods.
 pub(super) fn service_account(template: &DeploymentTemplate) -> String {
-    let pod = template.spec.get("template").and_then(|pod| pod.get("spec"));
+    let pod = template
+        .spec
+        .get("template")
+        .and_then(|pod| pod.get("spec"));
     let name = |field| pod?.get(field)?.as_str().filter(|name| !name.is_empty());
     // `serviceAccount` is the old name of the field.
     let account = name("serviceAccountName").or_else(|| name("serviceAccount"));
@@ -164,7 +173,13 @@ pub fn service(csv: &ClusterServiceVersion, served: &Served) -> Result<Value, In
         .iter()
         .find(|template| template.name == served.deployment);
     let selector = template
-        .and_then(|template| template.spec.get("selector")?.get("matchLabels")?.as_object())
+        .and_then(|template| {
+            template
+                .spec
+                .get("selector")?
+                .get("matchLabels")?
+                .as_object()
+        })
         .filter(|labels| !labels.is_empty())
         .ok_or_else(|| InstallError::NoSelector {
             deployment: served.deployment.clone(),

@@ -80,7 +80,12 @@ fn variables(config: &SubscriptionConfig, proxy: &[(String, String)]) -> Vec<Val
         .iter()
         .filter(|(_, value)| !sets_proxy && !value.is_empty())
         .map(|(name, value)| json!({ "name": name, "value": value }));
-    config.env.iter().map(|variable| json!(variable)).chain(proxy).collect()
+    config
+        .env
+        .iter()
+        .map(|variable| json!(variable))
+        .chain(proxy)
+        .collect()
 }
 
 /// A volume takes the place of the one of its name.
@@ -118,7 +123,10 @@ fn append_new(object: &mut Map<String, Value>, key: &str, parts: &[PodPart]) {
     for part in parts {
         let part = json!(part);
         let items = list(object, key);
-        if !items.iter().any(|other| without_nothing(other) == without_nothing(&part)) {
+        if !items
+            .iter()
+            .any(|other| without_nothing(other) == without_nothing(&part))
+        {
             items.push(part);
         }
     }
@@ -127,7 +135,10 @@ fn append_new(object: &mut Map<String, Value>, key: &str, parts: &[PodPart]) {
 /// Each part that is given replaces that of the Pods; an empty one removes it, and an affinity without
 /// parts removes all.
 fn merge_affinity(pod: &mut Map<String, Value>, affinity: &PodPart) {
-    let parts: Vec<_> = affinity.iter().filter(|(_, part)| !part.is_null()).collect();
+    let parts: Vec<_> = affinity
+        .iter()
+        .filter(|(_, part)| !part.is_null())
+        .collect();
     let own = map(pod, "affinity");
     if parts.is_empty() {
         own.clear();
@@ -156,8 +167,14 @@ fn add_annotations(annotations: &mut Map<String, Value>, config: &SubscriptionCo
 fn without_nothing(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let fields = fields.iter().filter(|(_, value)| !value.is_null() && *value != "");
-            Value::Object(fields.map(|(key, value)| (key.clone(), without_nothing(value))).collect())
+            let fields = fields
+                .iter()
+                .filter(|(_, value)| !value.is_null() && *value != "");
+            Value::Object(
+                fields
+                    .map(|(key, value)| (key.clone(), without_nothing(value)))
+                    .collect(),
+            )
         }
         Value::Array(items) => Value::Array(items.iter().map(without_nothing).collect()),
         other => other.clone(),

@@ -4,6 +4,9 @@
 //! namespaces they are lifted: ClusterRoles and ClusterRoleBindings of the same names. If it serves some,
 //! each of those gets copies, owned by the copy of the CSV that is there, so that they go with it.
 
+#[cfg(test)]
+mod tests;
+
 use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Map, Value, json};
 
@@ -63,12 +66,16 @@ pub fn copied(
         let fields = copied.as_object_mut()?;
         fields.insert("kind".to_owned(), object.get("kind")?.clone());
         let mut owner = owner_reference(csv);
-        owner.as_object_mut()?.insert("uid".to_owned(), json!(copy_uid));
+        owner
+            .as_object_mut()?
+            .insert("uid".to_owned(), json!(copy_uid));
         let metadata = map(fields, "metadata");
         metadata.insert("name".to_owned(), json!(text(object, "/metadata/name")));
         metadata.insert("namespace".to_owned(), json!(namespace));
         metadata.insert("ownerReferences".to_owned(), json!([owner]));
-        let own = object.pointer("/metadata/labels").and_then(Value::as_object);
+        let own = object
+            .pointer("/metadata/labels")
+            .and_then(Value::as_object);
         metadata.insert("labels".to_owned(), json!(own));
         let labels = map(metadata, "labels");
         labels.insert(labels::OWNER.to_owned(), json!(csv.name_any()));
@@ -86,9 +93,10 @@ fn is_owned_by(object: &Value, csv: &ClusterServiceVersion) -> bool {
     let owners = object.pointer("/metadata/ownerReferences");
     let owners = owners.and_then(Value::as_array).into_iter().flatten();
     let uid = csv.uid();
-    uid.is_some() && owners.map(|owner| owner.get("uid")).any(|owner| {
-        owner.and_then(Value::as_str) == uid.as_deref()
-    })
+    uid.is_some()
+        && owners
+            .map(|owner| owner.get("uid"))
+            .any(|owner| owner.and_then(Value::as_str) == uid.as_deref())
 }
 
 /// What a Role or RoleBinding says, without whose it is; nothing for anything else.

@@ -61,8 +61,14 @@ fn configuration(request: &Request<'_>, definition: &WebhookDefinition) -> Optio
     let certificate = request.certificates.get(&definition.deployment_name)?;
     let mut labels = owner_labels(csv);
     let generate_name = &definition.generate_name;
-    labels.insert(labels::WEBHOOK_GENERATE_NAME.to_owned(), json!(generate_name));
-    labels.insert(labels::WEBHOOK_HASH.to_owned(), json!(hash(&json!(definition))));
+    labels.insert(
+        labels::WEBHOOK_GENERATE_NAME.to_owned(),
+        json!(generate_name),
+    );
+    labels.insert(
+        labels::WEBHOOK_HASH.to_owned(),
+        json!(hash(&json!(definition))),
+    );
     let mut service = json!({
         "name": services::service_name(&definition.deployment_name),
         "namespace": home(csv),
@@ -78,7 +84,10 @@ fn configuration(request: &Request<'_>, definition: &WebhookDefinition) -> Optio
         }
     };
     put("name", json!(generate_name));
-    put("admissionReviewVersions", json!(definition.admission_review_versions));
+    put(
+        "admissionReviewVersions",
+        json!(definition.admission_review_versions),
+    );
     put(
         "clientConfig",
         json!({ "service": service, "caBundle": certificate.bundle() }),
@@ -86,7 +95,10 @@ fn configuration(request: &Request<'_>, definition: &WebhookDefinition) -> Optio
     put("rules", json!(definition.rules));
     put("failurePolicy", json!(definition.failure_policy));
     put("matchPolicy", json!(definition.match_policy));
-    put("namespaceSelector", json!(namespace_selector(request.group)));
+    put(
+        "namespaceSelector",
+        json!(namespace_selector(request.group)),
+    );
     put("objectSelector", json!(definition.object_selector));
     put("sideEffects", json!(definition.side_effects));
     put("timeoutSeconds", json!(definition.timeout_seconds));

@@ -69,7 +69,12 @@ fn a_copy_says_where_the_operator_runs() {
 fn a_copy_has_neither_targets_nor_what_belongs_to_the_original_alone() {
     let copy = copy(&csv(), "one");
     let annotations: Vec<&str> = copy.annotations().keys().map(String::as_str).collect();
-    let expected = ["chandler.copy-hash", "note", "olm.operatorGroup", "olm.operatorNamespace"];
+    let expected = [
+        "chandler.copy-hash",
+        "note",
+        "olm.operatorGroup",
+        "olm.operatorNamespace",
+    ];
     assert_eq!(annotations, expected);
     assert!(copy.metadata.finalizers.is_none() && copy.metadata.uid.is_none());
 }
@@ -90,7 +95,10 @@ fn each_target_gets_a_copy_but_not_the_operators_own_namespace() {
 
 #[test]
 fn a_copy_that_is_up_to_date_is_left_alone() {
-    let seen = [Copy::of(&copy(&csv(), "one")), Copy::of(&copy(&csv(), "two"))];
+    let seen = [
+        Copy::of(&copy(&csv(), "one")),
+        Copy::of(&copy(&csv(), "two")),
+    ];
     let cluster = cluster(&["home", "one", "two"]);
     let plan = plan(&csv(), &named(&["one", "two"]), &cluster, &seen, false);
     assert_eq!(plan, CopyPlan::default());
@@ -99,7 +107,9 @@ fn a_copy_that_is_up_to_date_is_left_alone() {
 #[test]
 fn labels_that_others_put_on_a_copy_do_not_make_it_outdated() {
     let mut labelled = copy(&csv(), "one");
-    labelled.labels_mut().insert("theirs".to_owned(), String::new());
+    labelled
+        .labels_mut()
+        .insert("theirs".to_owned(), String::new());
     let seen = [Copy::of(&labelled)];
     let plan = plan(&csv(), &named(&["one"]), &cluster(&["one"]), &seen, false);
     assert_eq!(plan, CopyPlan::default());
@@ -148,7 +158,13 @@ fn an_operator_for_all_namespaces_is_copied(
 #[test]
 fn a_copy_goes_when_its_namespace_is_no_longer_served() {
     let seen = [Copy::of(&copy(&csv(), "two"))];
-    let plan = plan(&csv(), &named(&["one"]), &cluster(&["one", "two"]), &seen, false);
+    let plan = plan(
+        &csv(),
+        &named(&["one"]),
+        &cluster(&["one", "two"]),
+        &seen,
+        false,
+    );
     assert_eq!(plan.delete, names(&["two"]));
 }
 
@@ -184,15 +200,22 @@ fn a_copy_dangles_without_its_original() {
     assert!(is_dangling(&one, None));
     let elsewhere = Copy::of(&copy(&csv(), "three"));
     assert!(is_dangling(&elsewhere, Some(&csv())));
-    let homeless = Copy { home: String::new(), ..one.clone() };
+    let homeless = Copy {
+        home: String::new(),
+        ..one.clone()
+    };
     assert!(is_dangling(&homeless, Some(&csv())));
-    let at_home = Copy { home: "one".to_owned(), ..one };
+    let at_home = Copy {
+        home: "one".to_owned(),
+        ..one
+    };
     assert!(is_dangling(&at_home, Some(&csv())));
 }
 
 #[test]
 fn no_copy_of_an_operator_for_all_namespaces_dangles() {
     let mut csv = csv();
-    csv.annotations_mut().insert("olm.targetNamespaces".to_owned(), String::new());
+    csv.annotations_mut()
+        .insert("olm.targetNamespaces".to_owned(), String::new());
     assert!(!is_dangling(&Copy::of(&copy(&csv, "any")), Some(&csv)));
 }

@@ -39,10 +39,16 @@ impl Authority {
     pub(super) fn new(now: &Time) -> Result<Self, CertificateError> {
         let make = || {
             let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-            let id: String = base36_sha256(key.public_key_raw()).chars().take(16).collect();
+            let id: String = base36_sha256(key.public_key_raw())
+                .chars()
+                .take(16)
+                .collect();
             let mut params = params(&format!("chandler-selfsigned-{id}"), Vec::new(), now)?;
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-            params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+            params.key_usages = vec![
+                KeyUsagePurpose::KeyCertSign,
+                KeyUsagePurpose::DigitalSignature,
+            ];
             let certificate = params.self_signed(&key)?.pem();
             let issuer = Issuer::new(params, key);
             Ok(Self {
@@ -79,11 +85,7 @@ impl Authority {
     }
 }
 
-fn params(
-    name: &str,
-    hosts: Vec<String>,
-    now: &Time,
-) -> Result<CertificateParams, rcgen::Error> {
+fn params(name: &str, hosts: Vec<String>, now: &Time) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(hosts)?;
     let mut subject = DistinguishedName::new();
     subject.push(DnType::CommonName, name);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
-use kube::core::{Selector, SelectorExt as _};
 use kube::ResourceExt as _;
+use kube::core::{Selector, SelectorExt as _};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -52,7 +52,9 @@ pub fn api_services(
         let available = available(live);
         if available.is_none_or(|condition| text(condition, "/status") != "True") {
             let why = available.map(|condition| text(condition, "/message"));
-            let why = why.filter(|why| !why.is_empty()).unwrap_or("not looked at yet");
+            let why = why
+                .filter(|why| !why.is_empty())
+                .unwrap_or("not looked at yet");
             return unavailable(format!(
                 "apiServices not installed: APIService {name} is not available: {why}; see the Pods of \
                  deployment {} and the Service in front of them",
@@ -90,8 +92,8 @@ fn is_disrupted(csv: &ClusterServiceVersion, seen: &Seen, pods: &[Pod], now: &Ti
                 let number = deployment.pointer(&format!("/status/{field}"));
                 number.and_then(Value::as_i64).unwrap_or_default()
             };
-            let lacks_pods = number("unavailableReplicas") > 0
-                || number("updatedReplicas") < number("replicas");
+            let lacks_pods =
+                number("unavailableReplicas") > 0 || number("updatedReplicas") < number("replicas");
             lacks_pods
                 && pods
                     .iter()
@@ -145,7 +147,10 @@ fn waiting(status: &ContainerStatus) -> Option<&str> {
 }
 
 fn is_unschedulable(pod: &Pod) -> bool {
-    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref());
+    let conditions = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_deref());
     conditions.unwrap_or_default().iter().any(|condition| {
         condition.type_ == "PodScheduled"
             && condition.status == "False"
