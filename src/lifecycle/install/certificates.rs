@@ -25,7 +25,7 @@ mod judge;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -73,8 +73,12 @@ impl ServingCertificate {
 
     /// The hash that is put on the Secret and on Pods.
     pub fn authority_hash(&self) -> String {
-        let hash = Sha256::digest(self.authority.as_bytes());
-        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        let mut hash = String::new();
+        for byte in Sha256::digest(self.authority.as_bytes()) {
+            // Writing to a text does not fail.
+            let _ = write!(hash, "{byte:02x}");
+        }
+        hash
     }
 }
 

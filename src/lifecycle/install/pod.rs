@@ -93,13 +93,13 @@ fn tidy_quantities(quantities: &mut Value) {
 mod tests {
     use super::*;
 
-    fn container(value: Value) -> Map<String, Value> {
+    fn container(value: &Value) -> Map<String, Value> {
         value.as_object().cloned().unwrap()
     }
 
     #[test]
     fn a_variable_is_set_where_it_stands_and_a_new_one_at_the_end() {
-        let mut container = container(json!({"env": [
+        let mut container = container(&json!({"env": [
             {"name": "A", "value": "1"}, {"name": "B", "value": "2"},
         ]}));
         set_env(
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_variable_that_is_there_twice_keeps_its_last_value() {
-        let mut container = container(json!({"env": [
+        let mut container = container(&json!({"env": [
             {"name": "A", "value": "1"}, {"name": "B"}, {"name": "A", "value": "2"},
         ]}));
         set_env(&mut container, &[]);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_container_without_variables_gets_no_empty_list() {
-        let mut container = container(json!({"name": "c", "env": null}));
+        let mut container = container(&json!({"name": "c", "env": null}));
         set_env(&mut container, &[]);
         assert_eq!(Value::Object(container), json!({"name": "c"}));
     }

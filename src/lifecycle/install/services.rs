@@ -126,19 +126,23 @@ fn calls(csv: &ClusterServiceVersion) -> impl Iterator<Item = (&str, String, Val
     let apis = csv.spec.api_service_definitions.owned.iter().map(|api| {
         let of = format!("owned APIServices {}", api.api_service_name());
         let port = api_port(api);
-        (api.deployment_name.as_str(), of, port_of(port, json!(port)))
+        (
+            api.deployment_name.as_str(),
+            of,
+            port_of(port, &json!(port)),
+        )
     });
     let webhooks = csv.spec.webhook_definitions.iter().map(|webhook| {
         let of = format!("WebhookDescription {}", webhook.generate_name);
         let port = webhook_port(webhook);
         let target = webhook.target_port.as_ref().map(|target| json!(target));
         let target = target.unwrap_or_else(|| json!(port));
-        (webhook.deployment_name.as_str(), of, port_of(port, target))
+        (webhook.deployment_name.as_str(), of, port_of(port, &target))
     });
     apis.chain(webhooks)
 }
 
-fn port_of(port: i32, target: Value) -> Value {
+fn port_of(port: i32, target: &Value) -> Value {
     json!({ "name": port.to_string(), "port": port, "protocol": "TCP", "targetPort": target })
 }
 

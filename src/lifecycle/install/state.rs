@@ -16,7 +16,7 @@ pub enum Installation {
         /// What is waited for.
         message: String,
     },
-    /// It will not become ready by waiting (ProgressDeadlineExceeded).
+    /// It will not become ready by waiting (`ProgressDeadlineExceeded`).
     Stuck {
         /// What did not become ready.
         message: String,

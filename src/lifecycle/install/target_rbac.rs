@@ -65,14 +65,14 @@ pub fn copied(
         let mut copied = content(object)?;
         let fields = copied.as_object_mut()?;
         fields.insert("kind".to_owned(), object.get("kind")?.clone());
-        let mut owner = owner_reference(csv);
-        owner
+        let mut reference = owner_reference(csv);
+        reference
             .as_object_mut()?
             .insert("uid".to_owned(), json!(copy_uid));
         let metadata = map(fields, "metadata");
         metadata.insert("name".to_owned(), json!(text(object, "/metadata/name")));
         metadata.insert("namespace".to_owned(), json!(namespace));
-        metadata.insert("ownerReferences".to_owned(), json!([owner]));
+        metadata.insert("ownerReferences".to_owned(), json!([reference]));
         let own = object
             .pointer("/metadata/labels")
             .and_then(Value::as_object);

@@ -53,7 +53,7 @@ impl Authority {
             let issuer = Issuer::new(params, key);
             Ok(Self {
                 issuer,
-                certificate: with_newline(certificate),
+                certificate: with_newline(&certificate),
             })
         };
         make().map_err(failure("the CA"))
@@ -75,8 +75,8 @@ impl Authority {
             params.use_authority_key_identifier_extension = true;
             let certificate = params.signed_by(&key, &self.issuer)?;
             Ok(ServingCertificate {
-                certificate: with_newline(certificate.pem()),
-                key: with_newline(key.serialize_pem()),
+                certificate: with_newline(&certificate.pem()),
+                key: with_newline(&key.serialize_pem()),
                 authority: self.certificate.clone(),
                 former_authority: None,
             })
@@ -100,9 +100,9 @@ fn params(name: &str, hosts: Vec<String>, now: &Time) -> Result<CertificateParam
 }
 
 /// Several certificates are put one after the other: each has to end its line.
-fn with_newline(pem: String) -> String {
+fn with_newline(pem: &str) -> String {
     let pem = pem.replace("\r\n", "\n");
-    if pem.ends_with('\n') { pem } else { pem + "\n" }
+    format!("{}\n", pem.trim_end())
 }
 
 fn failure(subject: &str) -> impl FnOnce(rcgen::Error) -> CertificateError {

@@ -387,7 +387,7 @@ fn an_api_without_its_api_service_is_unavailable() {
     ));
 }
 
-fn pod(metadata: Value, status: Value) -> Pod {
+fn pod(metadata: &Value, status: &Value) -> Pod {
     let mut pod = json!({
         "metadata": {"name": "p", "labels": {"name": "op"}, "creationTimestamp": "2025-12-31T23:58:00Z"},
         "status": status,
@@ -429,7 +429,7 @@ fn an_api_may_be_away_while_its_pods_are_moved(
     let ApiServices::Unavailable {
         since_disruption,
         message,
-    } = apis(&csv, &seen, true, &[pod(metadata, status)])
+    } = apis(&csv, &seen, true, &[pod(&metadata, &status)])
     else {
         panic!("it is unavailable");
     };
@@ -447,7 +447,7 @@ fn an_api_away_while_all_pods_are_there_is_no_disruption() {
         &csv,
         &seen,
         true,
-        &[pod(json!({}), json!({"phase": "Pending"}))],
+        &[pod(&json!({}), &json!({"phase": "Pending"}))],
     );
     assert!(matches!(
         standing,
