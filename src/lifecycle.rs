@@ -1,5 +1,5 @@
-//! What OperatorGroups, Operators and the OLMConfig say and bring about, as functions of what was
-//! read before.
+//! What ClusterServiceVersions, OperatorGroups, Operators and the OLMConfig say and bring about, as
+//! functions of what was read before.
 //!
 //! - [`targets`]: the namespaces that a group covers, and whether an operator supports them
 //! - [`group_status`]: what the status of a group should say
@@ -10,6 +10,13 @@
 //! - [`adoption`]: which objects are to be marked as belonging to it
 //! - [`operator_conditions`]: by which an operator says whether it may be upgraded
 //! - [`copied_csvs`]: what the OLMConfig says about copies
+//! - [`phase`]: how far a ClusterServiceVersion is, and what comes next
+//! - [`requirements`]: what an operator needs, and whether the cluster has it
+//! - [`install`]: what it takes to run an operator
+//! - [`install_modes`]: whether an operator is a member of its group and supports its namespaces
+//! - [`owner_conflicts`]: whether an API that it owns belongs to another
+//! - [`replacement`]: which version takes the place of which
+//! - [`upgrade_gate`]: whether an operator lets itself be replaced now
 //!
 //! No client, no clock, no file: "now" is passed in.
 
@@ -19,7 +26,14 @@ pub mod components;
 mod condition;
 pub mod copied_csvs;
 pub mod group_status;
+pub mod install;
+pub mod install_modes;
 pub mod namespace_labels;
 pub mod operator_conditions;
+pub mod owner_conflicts;
+pub mod phase;
 pub mod provided_apis;
+pub mod replacement;
+pub mod requirements;
 pub mod targets;
+pub mod upgrade_gate;

@@ -51,6 +51,12 @@ pub const PLAN_CONTENT_HASH: &str = "chandler.plan-content-hash";
 /// Annotation on an InstallPlan: hash of the solution it was made for. Ours: by it is seen, before any
 /// bundle was read, whether a plan is still what is wanted.
 pub const PLAN_SOLUTION: &str = "chandler.solution-hash";
+/// Annotation on an object that belongs to an installation: hash of what was last asked for. Ours: by it
+/// is seen that something is no longer asked for, which comparing what is asked for does not show.
+pub const CONTENT_HASH: &str = "chandler.content-hash";
+/// Annotation on a copied ClusterServiceVersion: hash of what was copied. Ours: by it is seen whether the
+/// copy is up to date without keeping its spec.
+pub const COPY_HASH: &str = "chandler.copy-hash";
 /// Prefix of the labels that name an operating system a package supports.
 pub const OS_PREFIX: &str = "operatorframework.io/os.";
 /// Prefix of the labels that name a processor architecture a package supports.
@@ -107,6 +113,9 @@ pub const INSTALLED_ALONGSIDE_PREFIX: &str = "operatorframework.io/installed-alo
 pub const CSV_CLEANUP_FINALIZER: &str = "operators.coreos.com/csv-cleanup";
 /// Key of the CA certificate in the Secret of a serving certificate.
 pub const CA_SECRET_KEY: &str = "olmCAKey";
+/// Key of the CA certificate before that, in the Secret of a serving certificate. Ours: whoever calls
+/// trusts both, so that Pods may go on with the former certificate until they are replaced.
+pub const FORMER_CA_SECRET_KEY: &str = "chandlerFormerCA";
 
 /// Kubernetes' limit for the part of a label key after the slash.
 const LABEL_NAME_LIMIT: usize = 63;

@@ -1,11 +1,12 @@
 //! OperatorGroup: which namespaces the operators of a namespace serve.
 use super::conditions::Condition;
+use super::labels;
 use super::lenient::{absent_is_default, empty, lenient};
 use super::open_enum::open_enum;
 use super::schema;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
-use kube::CustomResource;
+use kube::{CustomResource, ResourceExt as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +72,14 @@ impl OperatorGroupSpec {
     /// Whether a failed operator may be replaced by a newer version.
     pub fn fails_forward(&self) -> bool {
         self.upgrade_strategy == UpgradeStrategy::UnsafeFailForward
+    }
+}
+
+impl OperatorGroup {
+    /// Whether the catalogs of global namespaces are kept out of its namespace.
+    pub fn excludes_global(&self) -> bool {
+        let value = self.annotations().get(labels::EXCLUDE_GLOBAL_NAMESPACE);
+        value.is_some_and(|value| value == "true")
     }
 }
 

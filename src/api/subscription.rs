@@ -150,7 +150,8 @@ pub struct SubscriptionPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionConfig {
-    /// Has no effect: the adjustments apply to every Deployment of the operator.
+    /// Limits the adjustments to those Deployments of the operator whose Pods have these labels.
+    /// Without it they apply to every Deployment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::label_selector")]
     pub selector: Option<LabelSelector>,

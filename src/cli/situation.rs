@@ -248,7 +248,7 @@ async fn of_objects(
     let catalogs = catalogs::open(named, &listings.items, &sources, bars).await?;
     Ok(Situation {
         namespace,
-        exclude_global: groups::exclude_global(&objects.groups),
+        exclude_global: objects.groups.iter().any(OperatorGroup::excludes_global),
         // What somebody names on the command line is meant for everybody.
         global_namespaces: keys.into_iter().map(|key| key.namespace).collect(),
         kube_version,

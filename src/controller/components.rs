@@ -9,6 +9,9 @@ use std::fmt::Debug;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures::StreamExt as _;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, Role, RoleBinding};
@@ -26,6 +29,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::cluster_service_version;
 use super::context::Context;
 use super::settings::Settings;
 use super::words;
@@ -57,13 +61,15 @@ struct Kind {
     has_conditions: bool,
 }
 
-fn kinds() -> [Kind; 11] {
+fn kinds() -> [Kind; 13] {
     [
         kind::<Deployment>(true, true),
         kind::<Service>(true, true),
         kind::<OperatorCondition>(true, true),
         kind::<APIService>(false, true),
         kind::<CustomResourceDefinition>(false, true),
+        kind::<ValidatingWebhookConfiguration>(false, false),
+        kind::<MutatingWebhookConfiguration>(false, false),
         kind::<Secret>(true, false),
         kind::<ConfigMap>(true, false),
         kind::<ServiceAccount>(true, false),
@@ -205,6 +211,8 @@ async fn follow<K>(
 
 fn put(context: &Context, component: Component) {
     let component = Arc::new(component);
+    // Whatever changed in it: what is kept of it does not tell.
+    cluster_service_version::tell_of_component(context, &component);
     let before = context
         .components
         .change(|objects| objects.insert(place(&component), component.clone()));
@@ -223,6 +231,7 @@ pub(crate) fn tell(context: &Context, component: &Component) {
     if !context.leads() {
         return;
     }
+    cluster_service_version::tell_of_component(context, component);
     for operator in component.operators() {
         context.queues.operators.add(operator);
     }

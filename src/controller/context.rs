@@ -13,6 +13,7 @@ use kube::runtime::events::Recorder;
 use kube::{Client, ResourceExt as _};
 
 use super::catalogs::Catalogs;
+use super::cluster_service_version::Attempts;
 use super::components::Components;
 use super::images::Images;
 use super::key::ObjectKey;
@@ -41,6 +42,7 @@ pub(crate) struct Context {
     pub(crate) queues: Queues,
     pub(crate) catalogs: Catalogs,
     pub(crate) images: Images,
+    pub(crate) attempts: Attempts,
     pub(crate) events: Recorder,
     pub(crate) metrics: Metrics,
     pub(crate) leads: AtomicBool,
@@ -122,6 +124,7 @@ pub(crate) struct Queues {
     /// Namespaces whose Subscriptions are to be resolved.
     pub(crate) namespaces: Queue<String>,
     pub(crate) install_plans: Queue<ObjectKey>,
+    pub(crate) csvs: Queue<ObjectKey>,
     pub(crate) operator_groups: Queue<ObjectKey>,
     /// Operators by name, whether they exist or not.
     pub(crate) operators: Queue<String>,

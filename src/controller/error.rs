@@ -16,6 +16,9 @@ pub(crate) enum Error {
         what: String,
         source: kube::Error,
     },
+    /// An object could not be written or read.
+    #[error(transparent)]
+    Object(#[from] crate::plan::apply::Error),
     /// Work on another thread was ended.
     #[error("the work was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),

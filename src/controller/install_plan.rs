@@ -4,7 +4,7 @@
 //! it says something new. Steps that are done are not done again; everything else may be, any number of
 //! times: killed between any two writes, the next pass finishes the plan.
 
-mod account;
+pub(super) mod account;
 mod events;
 mod execution;
 mod manifests;

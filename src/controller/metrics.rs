@@ -53,6 +53,7 @@ pub(crate) struct Metrics {
     subscription_count: Gauge,
     install_plan_count: Gauge,
     pub(crate) install_plan_warnings: Counter,
+    pub(crate) csv_upgrades: Counter,
     pub(crate) leads: Gauge,
     registry: Mutex<Registry>,
 }
@@ -96,6 +97,11 @@ impl Metrics {
                 "installplan_warnings",
                 "Warnings that the API server gave while plans were carried out",
                 metrics.install_plan_warnings.clone(),
+            );
+            r.register(
+                "csv_upgrade_count",
+                "How often a ClusterServiceVersion began to be replaced",
+                metrics.csv_upgrades.clone(),
             );
             r.register(
                 "chandler_leads",

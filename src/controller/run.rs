@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::catalogs::Catalogs;
 use super::census::census;
+use super::cluster_service_version::{self, Attempts};
 use super::components::Components;
 use super::context::{Caches, Context, Queues};
 use super::error::next;
@@ -28,6 +29,7 @@ use super::settings::Settings;
 use super::upkeep::{self, Upkeep};
 use super::watch::{Cache, Watch};
 use super::{catalog_source, install_plan, leader, namespace};
+use crate::api::cluster_service_version::ClusterServiceVersionSpec;
 use crate::api::labels;
 use crate::catalog::source;
 use crate::plan::apply::Applier;
@@ -74,6 +76,7 @@ struct AllWork {
     catalog_sources: Work<ObjectKey>,
     namespaces: Work<String>,
     install_plans: Work<ObjectKey>,
+    csvs: Work<ObjectKey>,
     upkeep: Upkeep,
 }
 
@@ -109,6 +112,7 @@ impl Controllers {
         let (catalog_sources, catalog_source_work) = queue();
         let (namespaces, namespace_work) = queue();
         let (install_plans, install_plan_work) = queue();
+        let (csvs, csv_work) = queue();
         let (operator_groups, operator_group_work) = queue();
         let (operators, operator_work) = queue();
         let (adoptions, adoption_work) = queue();
@@ -129,12 +133,14 @@ impl Controllers {
                 catalog_sources,
                 namespaces,
                 install_plans,
+                csvs,
                 operator_groups,
                 operators,
                 adoptions,
                 olm_config,
             },
             catalogs: Catalogs::default(),
+            attempts: Attempts::default(),
             events: Recorder::new(client.clone(), reporter),
             metrics: Metrics::new(),
             applier: Applier::new(client.clone()),
@@ -149,6 +155,7 @@ impl Controllers {
                 catalog_sources: catalog_source_work,
                 namespaces: namespace_work,
                 install_plans: install_plan_work,
+                csvs: csv_work,
                 upkeep: Upkeep {
                     operator_groups: operator_group_work,
                     operators: operator_work,
@@ -190,6 +197,7 @@ impl Controllers {
         let writers = Writers {
             namespaces: work.namespaces,
             install_plans: work.install_plans,
+            csvs: work.csvs,
             upkeep: work.upkeep,
         };
         let outcome = lead(&context, &stop, writers).await;
@@ -203,6 +211,7 @@ impl Controllers {
 struct Writers {
     namespaces: Work<String>,
     install_plans: Work<ObjectKey>,
+    csvs: Work<ObjectKey>,
     upkeep: Upkeep,
 }
 
@@ -230,6 +239,14 @@ impl Writers {
                     }
                 }),
         );
+        let of = context.clone();
+        tasks.spawn(self.csvs.run(WORKERS, stop.clone(), move |key: ObjectKey| {
+            let context = of.clone();
+            async move {
+                let outcome = Box::pin(cluster_service_version::reconcile(&context, &key)).await;
+                next("ClusterServiceVersion", &key, outcome)
+            }
+        }));
         self.upkeep.spawn(context, stop, tasks);
     }
 }
@@ -282,6 +299,7 @@ fn look_at_everything(context: &Context) {
         queues.catalog_sources.add(ObjectKey::of(&*object));
     }
     upkeep::look_at_everything(context);
+    cluster_service_version::look_at_everything(context);
     for object in caches.subscriptions.all() {
         queues
             .namespaces
@@ -337,9 +355,15 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
         |context, it| {
             look_at_namespace(context, it);
             upkeep::tell(context, it);
+            cluster_service_version::tell_of_subscription(context, it);
         },
     );
     watching.kind(&caches.csvs, watched, "", trim_csv, |context, it| {
+        cluster_service_version::tell_of_csv(context, it);
+        // A copy belongs to nothing.
+        if it.is_copied() {
+            return;
+        }
         look_at_namespace(context, it);
         upkeep::tell(context, it);
         if context.leads() {
@@ -358,6 +382,7 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
         |_| {},
         |context, it| {
             look_at_namespace(context, it);
+            cluster_service_version::tell_of_group(context, it);
             if context.leads() {
                 context.queues.operator_groups.add(ObjectKey::of(it));
             }
@@ -386,6 +411,7 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
     tasks.spawn(
         namespaces.follow(caches.namespaces.clone(), stop.clone(), move |it| {
             look_at_groups(&of, &of.caches.operator_groups.all());
+            cluster_service_version::tell_of_namespace(&of);
             upkeep::tell(&of, it);
         }),
     );
@@ -421,6 +447,10 @@ fn trim_csv(csv: &mut crate::api::cluster_service_version::ClusterServiceVersion
     });
     csv.spec.description.clear();
     csv.spec.icon.clear();
+    if csv.is_copied() {
+        // There may be one in every namespace, and the original is here as well.
+        csv.spec = ClusterServiceVersionSpec::default();
+    }
 }
 
 struct Watching<'a> {

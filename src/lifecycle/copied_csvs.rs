@@ -1,9 +1,12 @@
-//! What the OLMConfig says about copies of ClusterServiceVersions.
+//! Copies of ClusterServiceVersions, and what the OLMConfig says about them.
+
+mod copy;
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+pub use self::copy::{Copy, CopyPlan, copy, is_copyable, is_dangling, plan};
 use super::condition;
 use crate::api::conditions::{Condition, ConditionStatus, olm_config};
 use crate::api::olm_config::{OlmConfig, OlmConfigStatus};

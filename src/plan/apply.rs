@@ -174,6 +174,21 @@ impl Applier {
         Ok(self.kind(&target).await?.is_namespaced)
     }
 
+    /// Whether the cluster has this kind now.
+    pub async fn serves(&self, gvk: &GroupVersionKind) -> Result<bool, Error> {
+        let target = Target {
+            gvk: gvk.clone(),
+            namespace: String::new(),
+            name: gvk.kind.clone(),
+        };
+        self.kinds.forget(gvk);
+        match self.kind(&target).await {
+            Ok(_) => Ok(true),
+            Err(Error::NoSuchKind { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The live object of that kind, name and namespace, read with our own rights.
     pub async fn get(&self, object: &Value) -> Result<Option<Value>, Error> {
         let target = Target::of(object)?;

@@ -1,7 +1,10 @@
 //! CRDs that replace others on a real API server, with objects in the way.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, ensure};
 use chandler::api::conditions::StepStatus;
+use chandler::api::gvk::GroupVersionKind;
 use chandler::api::labels;
 use chandler::plan::apply::{AppliedCrd, Applier, Conversion, Error, How};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -311,6 +314,10 @@ impl Crd {
         format!("ships.{}", self.group)
     }
 
+    fn gvk(&self) -> GroupVersionKind {
+        GroupVersionKind::new(&self.group, "v1", "Ship")
+    }
+
     /// With one version, whose `spec` has these fields.
     fn of(&self, fields: &Value) -> Value {
         json!({
@@ -360,5 +367,17 @@ fn api(case: &Case) -> Api<CustomResourceDefinition> {
 async fn established(case: &Case, crd: &Crd) -> anyhow::Result<()> {
     let condition = kube::runtime::conditions::is_crd_established();
     case.wait(&api(case), &crd.name(), "established", condition)
+        .await?;
+    // Discovery may hear of it a moment later.
+    let applier = Applier::new(case.client.clone());
+    let gvk = crd.gvk();
+    let served = async {
+        while !applier.serves(&gvk).await? {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(Duration::from_mins(1), served)
         .await
+        .context("the kind is not served")?
 }

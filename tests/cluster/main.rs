@@ -16,6 +16,7 @@ mod dependencies;
 mod deploy;
 mod install_plan;
 mod killed;
+mod lifecycle;
 mod operator_groups;
 mod operators;
 mod plan;

@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::install_plan::InstallPlan;
 use chandler::api::operator::{Operator, OperatorSpec};
+use chandler::api::operator_group::OperatorGroup;
 use chandler::api::subscription::Subscription;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -142,10 +143,9 @@ async fn a_copied_csv_is_not_adopted() {
         let (home, other) = (case.namespace().await?, case.namespace().await?);
         let name = format!("widget.{home}");
         let label = format!("operators.coreos.com/{name}");
+        group(case, &home, &[&home, &other]).await?;
         let original = json!({"labels": {&label: ""}});
         csv(case, &home, &original).await?;
-        let copy = json!({"labels": {&label: "", "olm.copiedFrom": home}});
-        csv(case, &other, &copy).await?;
         let _chandler = Running::start(case, &[&home, &other]).await?;
         shows(
             case,
@@ -154,19 +154,19 @@ async fn a_copied_csv_is_not_adopted() {
             true,
         )
         .await?;
+        let csvs = Api::<ClusterServiceVersion>::namespaced(case.client.clone(), &other);
+        let unmarked = move |csv: Option<&ClusterServiceVersion>| {
+            csv.is_some_and(|csv| csv.is_copied() && !csv.labels().contains_key(&label))
+        };
+        case.wait(&csvs, "widget.v1", "a copy without the mark", unmarked)
+            .await?;
         shows(
             case,
             &name,
             &["ClusterServiceVersion", &other, "widget.v1"],
             false,
         )
-        .await?;
-        let csvs = Api::<ClusterServiceVersion>::namespaced(case.client.clone(), &other);
-        let unmarked = move |csv: Option<&ClusterServiceVersion>| {
-            csv.is_some_and(|csv| !csv.labels().contains_key(&label))
-        };
-        case.wait(&csvs, "widget.v1", "without the mark", unmarked)
-            .await
+        .await
     })
     .await;
 }
@@ -188,6 +188,16 @@ async fn account(case: &Case, namespace: &str, name: &str, metadata: &Value) -> 
     Ok(())
 }
 
+async fn group(case: &Case, namespace: &str, targets: &[&String]) -> anyhow::Result<()> {
+    let group = serde_json::from_value(json!({
+        "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
+        "metadata": {"name": "group"}, "spec": {"targetNamespaces": targets},
+    }))?;
+    let api = Api::<OperatorGroup>::namespaced(case.client.clone(), namespace);
+    api.create(&PostParams::default(), &group).await?;
+    Ok(())
+}
+
 async fn csv(
     case: &Case,
     namespace: &str,
@@ -199,6 +209,8 @@ async fn csv(
         "metadata": metadata,
         "spec": {
             "displayName": "Widget",
+            "installModes": [{"type": "MultiNamespace", "supported": true},
+                             {"type": "OwnNamespace", "supported": true}],
             "install": {"strategy": "deployment", "spec": {"deployments": []}},
         },
     }))?;

@@ -131,6 +131,7 @@ async fn nothing_is_written_for_fifty_subscriptions_that_have_what_they_want() {
                 scene
                     .at_latest(package, &format!("{package}.v1.0.0"))
                     .await?;
+                scene.said(package, Type::Healthy).await?;
             }
         }
         gateway.quiet(Duration::from_secs(10)).await;

@@ -477,6 +477,7 @@ async fn a_status_is_not_written_again_when_nothing_changed() {
         scene.subscribe("gopher", "hub", json!({})).await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
         scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
+        scene.said("gopher", Type::Healthy).await?;
         let api = scene.api::<Subscription>();
         let before = api.get("gopher").await?;
         // A look at the namespace, caused by something that says nothing new.

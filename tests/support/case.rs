@@ -7,9 +7,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use chandler::api::cluster_service_version::ClusterServiceVersion;
 use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{DeleteParams, ObjectMeta, PostParams};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{Condition, await_condition};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
@@ -140,6 +141,23 @@ impl Case {
             if let Err(error) = api.delete(name, &DeleteParams::background()).await {
                 eprintln!("cannot delete namespace {name}: {error}");
             }
+            self.let_go(name).await;
+        }
+    }
+
+    /// Nobody is left who would remove the finalizers.
+    async fn let_go(&self, namespace: &str) {
+        let api = Api::<ClusterServiceVersion>::namespaced(self.client.clone(), namespace);
+        let Ok(csvs) = api.list_metadata(&ListParams::default()).await else {
+            return;
+        };
+        let none = serde_json::json!({"metadata": {"finalizers": null}});
+        for csv in csvs {
+            let name = csv.metadata.name.unwrap_or_default();
+            // It may go by itself meanwhile.
+            let _ = api
+                .patch_metadata(&name, &PatchParams::default(), &Patch::Merge(&none))
+                .await;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! An install with everything in it, from images, for tests that disturb it.
 
 use anyhow::ensure;
-use chandler::api::conditions::InstallPlanPhase;
+use chandler::api::conditions::{InstallPlanPhase, SubscriptionConditionType};
 use chandler::api::install_plan::InstallPlan;
 use serde_json::json;
 
@@ -41,6 +41,11 @@ pub async fn done(scene: &Scene<'_>) -> anyhow::Result<()> {
     let generated = format!("burrow-stable-hub-{}", scene.namespace);
     scene.at_latest(&generated, "burrow.v1.0.0").await?;
     let plan = scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
+    for subscription in ["gopher", &generated] {
+        scene
+            .said(subscription, SubscriptionConditionType::Healthy)
+            .await?;
+    }
     let plans = scene.names::<InstallPlan>().await?;
     ensure!(
         plans.len() == 1,

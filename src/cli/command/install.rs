@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::api::catalog_source::CatalogSource;
+use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
 use crate::cli::args::operate::Install as Args;
 use crate::cli::args::output::Output;
@@ -89,7 +90,8 @@ fn may_use(namespace: &str, excludes_global: bool, catalog: &CatalogSource) -> b
 /// The catalog, if there is no choice.
 async fn only_catalog(cluster: &Cluster, namespace: &str) -> Result<String, Failure> {
     let mut catalogs = cluster.catalogs().await?;
-    let excludes_global = cluster.excludes_global(namespace).await?;
+    let groups = cluster.operator_groups(namespace).await?;
+    let excludes_global = groups.iter().any(OperatorGroup::excludes_global);
     let all = catalogs.len();
     catalogs.retain(|catalog| may_use(namespace, excludes_global, catalog));
     let name = |catalog: &CatalogSource| {

@@ -4,7 +4,6 @@ use kube::ResourceExt;
 
 use super::Situation;
 use crate::api::cluster_service_version::install::{InstallMode, InstallModeType};
-use crate::api::labels;
 use crate::api::operator_group::OperatorGroup;
 use crate::catalog::index::InstallModes;
 use crate::cli::printer;
@@ -19,14 +18,6 @@ pub(super) fn add(groups: &mut Vec<OperatorGroup>, more: Vec<OperatorGroup>) {
             groups.push(group);
         }
     }
-}
-
-/// Whether the catalogs of global namespaces are kept out.
-pub(super) fn exclude_global(groups: &[OperatorGroup]) -> bool {
-    groups.iter().any(|group| {
-        let value = group.annotations().get(labels::EXCLUDE_GLOBAL_NAMESPACE);
-        value.is_some_and(|value| value == "true")
-    })
 }
 
 impl Situation {

@@ -9,7 +9,7 @@ use crate::controller::error::Error;
 
 /// Who carries out a plan.
 #[derive(Debug)]
-pub(super) enum Access {
+pub(in crate::controller) enum Access {
     /// We do.
     Own,
     /// This account does.
@@ -20,14 +20,14 @@ pub(super) enum Access {
 
 /// A ServiceAccount that exists.
 #[derive(Debug, Clone)]
-pub(super) struct Account {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) uid: Option<String>,
+pub(in crate::controller) struct Account {
+    pub(in crate::controller) namespace: String,
+    pub(in crate::controller) name: String,
+    pub(in crate::controller) uid: Option<String>,
 }
 
 /// Who carries out the plans of a namespace.
-pub(super) async fn of(context: &Context, namespace: &str) -> Result<Access, Error> {
+pub(in crate::controller) async fn of(context: &Context, namespace: &str) -> Result<Access, Error> {
     let groups = context.caches.operator_groups.in_namespace(namespace);
     let group: &OperatorGroup = match groups.as_slice() {
         [group] => group,

@@ -8,7 +8,6 @@ use kube::{Api, ResourceExt as _};
 use crate::api::catalog_source::CatalogSource;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::install_plan::InstallPlan;
-use crate::api::labels;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
 use crate::controller::catalogs::Known;
@@ -82,10 +81,7 @@ impl World {
 
     /// Whether the `OperatorGroup` keeps the global catalogs out.
     pub(super) fn excludes_global(&self) -> bool {
-        self.groups.iter().any(|group| {
-            let value = group.annotations().get(labels::EXCLUDE_GLOBAL_NAMESPACE);
-            value.is_some_and(|value| value == "true")
-        })
+        self.groups.iter().any(|group| group.excludes_global())
     }
 
     /// The catalogs that the namespace may use.

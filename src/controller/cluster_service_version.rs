@@ -1,0 +1,152 @@
+//! ClusterServiceVersion: an operator installed, watched, upgraded and removed.
+//!
+//! One reconcile takes as many steps as it can without waiting for anything: it reads
+//! ([`world`]), asks [`phase::next`], writes the status, does what it says ([`install`]), and
+//! begins again with what it wrote, until nothing is left to be done now.
+
+mod attempts;
+mod copies;
+mod facts;
+mod install;
+mod removal;
+mod rights;
+mod status;
+mod tell;
+mod world;
+
+use std::time::Duration;
+
+use kube::{Api, ResourceExt as _};
+use serde_json::json;
+
+pub(super) use self::attempts::Attempts;
+pub(super) use self::rights::bring_to;
+pub(super) use self::tell::{
+    look_at_everything, tell_of_component, tell_of_csv, tell_of_group, tell_of_namespace,
+    tell_of_subscription,
+};
+use self::world::{Neighbours, World};
+use super::context::Context;
+use super::error::Error;
+use super::key::ObjectKey;
+use super::operator_condition;
+use super::queue::Next;
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::conditions::{CsvPhase, CsvReason};
+use crate::lifecycle::phase::{self, Action, Decision};
+
+/// No way through the phases is longer, unless something goes round in a circle: then it does so at
+/// the pace of the queue.
+const MOST_STEPS: usize = 8;
+/// How soon is looked again for what nobody tells of: objects that are not labelled as managed.
+const MISSING: Duration = Duration::from_secs(5);
+/// How soon an install is tried again that failed for a reason that may pass.
+const FAILED: Duration = Duration::from_secs(10);
+
+/// Looks at one ClusterServiceVersion.
+pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next, Error> {
+    let api = Api::<ClusterServiceVersion>::namespaced(context.client.clone(), &key.namespace);
+    // The cache holds no descriptions and few annotations: all of them go to the Pods.
+    let found = api.get_opt(&key.name).await;
+    let found = found.map_err(Error::while_("reading the ClusterServiceVersion"))?;
+    let Some(csv) = found else {
+        removal::gone(context, key).await?;
+        return Ok(Next::Wait);
+    };
+    if csv.is_copied() {
+        return copies::check(context, &csv).await;
+    }
+    if csv.metadata.deletion_timestamp.is_some() {
+        return removal::finish(context, csv).await;
+    }
+    let csv = removal::with_finalizer(context, csv).await?;
+    // Before it runs, so that an operator finds it when it starts.
+    operator_condition::ensure(context, &csv).await?;
+    let (csv, next) = steps(context, csv).await?;
+    copies::apply(context, &csv).await?;
+    Ok(next)
+}
+
+/// Goes on until nothing is left to be done now.
+async fn steps(
+    context: &Context,
+    mut csv: ClusterServiceVersion,
+) -> Result<(ClusterServiceVersion, Next), Error> {
+    let mut next = Next::Wait;
+    for _ in 0..MOST_STEPS {
+        let neighbours = Neighbours::of(context, &csv);
+        let before = csv.clone();
+        let world = World::read(context, &before, &neighbours).await?;
+        let decision = phase::next(&world.situation());
+        let is_news = decision.status.is_some();
+        next = after(&csv, &decision);
+        csv = status::write(context, csv, &decision).await?;
+        let mut is_done = !is_news;
+        for action in &decision.actions {
+            match action {
+                Action::Annotate(annotations) => {
+                    csv = annotate(context, csv, annotations).await?;
+                    is_done = false;
+                }
+                Action::UpdateGroup => {
+                    for group in world.groups() {
+                        context.queues.operator_groups.add(ObjectKey::of(group));
+                    }
+                }
+                Action::Install => {
+                    let outcome = install::install(context, &world).await?;
+                    let decision = phase::after_install(&csv, &outcome, &context.now());
+                    is_done = decision.status.is_none();
+                    next = after(&csv, &decision);
+                    csv = status::write(context, csv, &decision).await?;
+                }
+                Action::DeleteDeployments => install::delete_deployments(context, &csv).await?,
+                // Who looks after the group looks after its roles.
+                Action::EnsureApiRoles => {}
+                Action::Delete => {
+                    removal::delete(context, &csv).await?;
+                    return Ok((csv, Next::Wait));
+                }
+            }
+        }
+        if is_done {
+            break;
+        }
+    }
+    Ok((csv, next))
+}
+
+/// When it is looked at again although nothing changed.
+fn after(csv: &ClusterServiceVersion, decision: &Decision) -> Next {
+    let status = decision.status.as_ref().or(csv.status.as_ref());
+    let pause = match status.map(|status| (&status.phase, &status.reason)) {
+        Some((CsvPhase::Failed, CsvReason::InstallComponentFailed)) => Some(FAILED),
+        Some((_, CsvReason::InstallComponentFailedNoRetry | CsvReason::RequirementsNotMet)) => {
+            Some(MISSING)
+        }
+        _ => None,
+    };
+    match (decision.look_again, pause) {
+        (Some(one), Some(other)) => Next::After(one.min(other)),
+        (Some(one), None) | (None, Some(one)) => Next::After(one),
+        (None, None) => Next::Wait,
+    }
+}
+
+async fn annotate(
+    context: &Context,
+    csv: ClusterServiceVersion,
+    annotations: &std::collections::BTreeMap<String, String>,
+) -> Result<ClusterServiceVersion, Error> {
+    let patch = json!({"metadata": {
+        "annotations": annotations,
+        "resourceVersion": csv.resource_version(),
+    }});
+    status::patch(
+        context,
+        &csv,
+        &patch,
+        "annotating it with its OperatorGroup",
+    )
+    .await
+}

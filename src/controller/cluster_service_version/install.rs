@@ -1,0 +1,139 @@
+//! Writes what an operator consists of.
+
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+
+use super::rights;
+use super::world::World;
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::controller::context::Context;
+use crate::controller::error::Error;
+use crate::controller::install_plan::account::{self, Access};
+use crate::controller::key::ObjectKey;
+use crate::lifecycle::install::{Key, certificates, observe};
+use crate::lifecycle::phase::InstallOutcome;
+use crate::lifecycle::targets::Targets;
+use crate::plan::apply::{self, Applier, How, Writer};
+
+/// Writes what is missing or differs, as the ServiceAccount of the OperatorGroup if it names one.
+pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<InstallOutcome, Error> {
+    let csv = world.csv;
+    let key = ObjectKey::of(csv);
+    let ours = context.applier.writing_for(Writer::Lifecycle);
+    let applier = match account::of(context, &key.namespace).await? {
+        Access::Own => ours.clone(),
+        Access::As(account) => ours.acting_as(&account.namespace, &account.name),
+        Access::None(message) => {
+            return Ok(InstallOutcome::Failed {
+                message,
+                retry: true,
+            });
+        }
+    };
+    let now = context.now();
+    let renewed = match certificates::renew(csv, &world.outlook, &now) {
+        Ok(renewed) => renewed,
+        Err(error) => {
+            return Ok(InstallOutcome::Failed {
+                message: error.to_string(),
+                retry: true,
+            });
+        }
+    };
+    let is_new = renewed != world.outlook.in_use;
+    let certificates_until = certificates::rotate_at(&renewed).filter(|_| is_new);
+    let desired = match world.desired(&renewed) {
+        Some(Ok(desired)) => desired,
+        Some(Err(error)) => {
+            context.attempts.give_up(context, &key).await?;
+            return Ok(InstallOutcome::Failed {
+                message: error.to_string(),
+                retry: false,
+            });
+        }
+        None => {
+            return Ok(InstallOutcome::Failed {
+                message: "the namespace has no OperatorGroup of its own".to_owned(),
+                retry: true,
+            });
+        }
+    };
+    let is_global = world.groups().any(|group| {
+        let status = group.status.as_ref();
+        status.is_some_and(|it| Targets::from_status(&it.namespaces) == Targets::All)
+    });
+    if is_global {
+        rights::lift(context, csv).await?;
+    }
+    for object in observe::writes(&desired, &world.seen) {
+        match applier.apply(object, How::ServerSideApply).await {
+            Ok(outcome) => context.attempts.wrote(Key::of(object), outcome.generation),
+            Err(error) => return failed(context, &key, &error).await,
+        }
+    }
+    for leftover in observe::leftovers(csv, &desired, &world.seen) {
+        delete(&ours, &leftover).await?;
+    }
+    Ok(InstallOutcome::Done { certificates_until })
+}
+
+async fn failed(
+    context: &Context,
+    key: &ObjectKey,
+    error: &apply::Error,
+) -> Result<InstallOutcome, Error> {
+    let is_forbidden = matches!(error, apply::Error::Forbidden { .. });
+    let retry = !is_forbidden && !error.is_permanent();
+    if !retry {
+        context.attempts.give_up(context, key).await?;
+    }
+    Ok(InstallOutcome::Failed {
+        message: error.to_string(),
+        retry,
+    })
+}
+
+/// Deletes the Deployments of an operator that may not run here.
+pub(super) async fn delete_deployments(
+    context: &Context,
+    csv: &ClusterServiceVersion,
+) -> Result<(), Error> {
+    let namespace = csv.namespace().unwrap_or_default();
+    for deployment in &csv.spec.install.spec.deployments {
+        let asked = Key::new("Deployment", &namespace, &deployment.name);
+        let Some(live) = context.applier.get(&object_of(&asked)).await? else {
+            continue;
+        };
+        let owners = live.pointer("/metadata/ownerReferences");
+        let owners = owners.and_then(serde_json::Value::as_array);
+        let uid = json!(csv.uid());
+        // Of the same name may be one that is another's.
+        if owners
+            .into_iter()
+            .flatten()
+            .any(|owner| owner["uid"] == uid)
+        {
+            context.applier.delete(&live).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn delete(applier: &Applier, leftover: &Key) -> Result<(), Error> {
+    applier.delete(&object_of(leftover)).await?;
+    Ok(())
+}
+
+/// An object of one of the kinds that are deleted here, as one asks for it.
+fn object_of(key: &Key) -> Value {
+    let api_version = match key.kind.as_str() {
+        "Deployment" => "apps/v1",
+        "APIService" => "apiregistration.k8s.io/v1",
+        _ => "admissionregistration.k8s.io/v1",
+    };
+    let mut metadata = json!({"name": key.name});
+    if !key.namespace.is_empty() {
+        metadata["namespace"] = json!(key.namespace);
+    }
+    json!({"apiVersion": api_version, "kind": key.kind, "metadata": metadata})
+}

@@ -1,0 +1,245 @@
+//! All that decides what comes next for a ClusterServiceVersion, at one moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
+use serde_json::{Value, json};
+
+use super::{facts, removal};
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::labels;
+use crate::api::operator_condition::OperatorCondition;
+use crate::api::operator_group::OperatorGroup;
+use crate::api::subscription::{Subscription, SubscriptionConfig};
+use crate::controller::context::Context;
+use crate::controller::error::Error;
+use crate::lifecycle::install::certificates::{self, Outlook, ServingCertificates};
+use crate::lifecycle::install::conversion;
+use crate::lifecycle::install::state::{ApiServices, Installation};
+use crate::lifecycle::install::{
+    self, Desired, InstallError, Key, Request, Seen, observe, services,
+};
+use crate::lifecycle::phase::Situation;
+use crate::lifecycle::provided_apis::Surface;
+use crate::lifecycle::replacement::Lineage;
+use crate::lifecycle::requirements::{ApiServiceFact, InvalidStrategy, Requirements};
+
+/// The kinds of which an operator may have some that it no longer asks for.
+const LEFTOVERS: [&str; 4] = [
+    "APIService",
+    "Deployment",
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+];
+
+/// All that decides what comes next.
+pub(super) struct World<'a> {
+    pub(super) csv: &'a ClusterServiceVersion,
+    lineage: Lineage<'a>,
+    groups: Vec<&'a OperatorGroup>,
+    surfaces: Vec<Surface>,
+    replaced_condition: Option<OperatorCondition>,
+    requirements: Result<Requirements, InvalidStrategy>,
+    api_services: BTreeMap<String, ApiServiceFact>,
+    served_apis: ApiServices,
+    installation: Installation,
+    pub(super) outlook: Outlook,
+    config: Option<SubscriptionConfig>,
+    pub(super) seen: Seen,
+    cluster_changed: bool,
+    now: Time,
+}
+
+/// What has to outlive a [`World`]: the caches give it away one by one.
+pub(super) struct Neighbours {
+    csvs: Vec<Arc<ClusterServiceVersion>>,
+    groups: Vec<Arc<OperatorGroup>>,
+}
+
+impl Neighbours {
+    pub(super) fn of(context: &Context, csv: &ClusterServiceVersion) -> Self {
+        let namespace = csv.namespace().unwrap_or_default();
+        Self {
+            csvs: context.caches.csvs.in_namespace(&namespace),
+            groups: context.caches.operator_groups.in_namespace(&namespace),
+        }
+    }
+}
+
+impl<'a> World<'a> {
+    pub(super) async fn read(
+        context: &Context,
+        csv: &'a ClusterServiceVersion,
+        neighbours: &'a Neighbours,
+    ) -> Result<Self, Error> {
+        let name = csv.name_any();
+        let siblings = neighbours.csvs.iter().map(|it| &**it);
+        // The cache may be behind what was written a moment ago.
+        let siblings = siblings.filter(|it| it.name_any() != name);
+        let lineage = Lineage::new(siblings.chain([csv]));
+        let groups: Vec<&OperatorGroup> = neighbours.groups.iter().map(|it| &**it).collect();
+        let all_groups = context.caches.operator_groups.all();
+        let now = context.now();
+        let facts = facts::read(context, csv, &lineage).await?;
+        let mut world = Self {
+            csv,
+            lineage,
+            groups,
+            surfaces: all_groups.iter().map(|group| Surface::of(group)).collect(),
+            replaced_condition: replaced_condition(context, csv).await?,
+            requirements: facts.requirements,
+            api_services: facts.api_services,
+            served_apis: ApiServices::Fine,
+            installation: Installation::Ready,
+            outlook: certificates::look(csv, &Seen::default(), &now),
+            config: config(context, csv),
+            seen: Seen::default(),
+            cluster_changed: context.attempts.cluster_changed(context, csv).await?,
+            now,
+        };
+        world.look_at_installation(context).await?;
+        if !csv.spec.api_service_definitions.owned.is_empty() {
+            let pods = pods(context, csv).await?;
+            let is_served = |gvk: &_| facts.served.contains(gvk);
+            world.served_apis =
+                observe::api_services(csv, &world.seen, is_served, &pods, &world.now);
+        }
+        Ok(world)
+    }
+
+    pub(super) fn situation(&self) -> Situation<'_> {
+        Situation {
+            csv: self.csv,
+            lineage: &self.lineage,
+            groups: &self.groups,
+            other_groups: &self.surfaces,
+            replaced_condition: self.replaced_condition.as_ref(),
+            requirements: &self.requirements,
+            api_services: &self.api_services,
+            installation: &self.installation,
+            certificates: &self.outlook.state,
+            served_apis: &self.served_apis,
+            cluster_changed: self.cluster_changed,
+            now: &self.now,
+        }
+    }
+
+    /// The OperatorGroups of the namespace.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &OperatorGroup> {
+        self.groups.iter().copied()
+    }
+
+    /// What the installation consists of, with these certificates.
+    pub(super) fn desired(
+        &self,
+        certificates: &ServingCertificates,
+    ) -> Option<Result<Desired, InstallError>> {
+        let [group] = self.groups.as_slice() else {
+            return None;
+        };
+        Some(install::desired(&Request {
+            csv: self.csv,
+            group,
+            config: self.config.as_ref(),
+            proxy: &[],
+            certificates,
+            seen: &self.seen,
+        }))
+    }
+
+    async fn look_at_installation(&mut self, context: &Context) -> Result<(), Error> {
+        let mut objects = Vec::new();
+        for object in self.possessions(context) {
+            objects.extend(context.applier.get(&object).await?);
+        }
+        self.seen = Seen::new(objects.clone());
+        self.outlook = certificates::look(self.csv, &self.seen, &self.now);
+        let desired = match self.desired(&self.outlook.in_use) {
+            Some(Ok(desired)) => desired,
+            Some(Err(error)) => {
+                let message = error.to_string();
+                self.installation = Installation::Differs { message };
+                return Ok(());
+            }
+            // Nothing is installed without a group, which is told before anybody looks here.
+            None => return Ok(()),
+        };
+        for object in desired.objects() {
+            if self.seen.get(&Key::of(object)).is_none() {
+                objects.extend(context.applier.get(object).await?);
+            }
+        }
+        self.seen = context.attempts.settled(Seen::new(objects), desired.keys());
+        self.installation = observe::observe(&desired, &self.seen);
+        Ok(())
+    }
+
+    /// What is read before it is known what is asked for: its certificates, and what it may no
+    /// longer ask for.
+    fn possessions(&self, context: &Context) -> Vec<Value> {
+        let namespace = self.csv.namespace().unwrap_or_default();
+        let serving = services::serving(self.csv).unwrap_or_default();
+        let secrets = serving.iter().map(|served| {
+            json!({
+                "apiVersion": "v1", "kind": "Secret",
+                "metadata": {"name": served.secret(), "namespace": namespace},
+            })
+        });
+        let name = self.csv.name_any();
+        let ours = context.components.filter(|component| {
+            LEFTOVERS.contains(&component.kind.as_str())
+                && component.labels.get(labels::OWNER) == Some(&name)
+                && component.labels.get(labels::OWNER_NAMESPACE) == Some(&namespace)
+        });
+        let ours = ours.iter().map(|component| {
+            json!({
+                "apiVersion": component.api_version, "kind": component.kind,
+                "metadata": {"name": component.name, "namespace": component.namespace},
+            })
+        });
+        let crds = conversion::crd_names(self.csv)
+            .into_iter()
+            .map(removal::crd);
+        secrets.chain(ours).chain(crds).collect()
+    }
+}
+
+/// What the Subscription that owns a ClusterServiceVersion adjusts.
+fn config(context: &Context, csv: &ClusterServiceVersion) -> Option<SubscriptionConfig> {
+    let namespace = csv.namespace().unwrap_or_default();
+    let name = csv.name_any();
+    let subscriptions = context.caches.subscriptions.in_namespace(&namespace);
+    let owner = subscriptions.iter().find(|it: &&Arc<Subscription>| {
+        let status = it.status.as_ref();
+        status.is_some_and(|status| status.installed_csv == name)
+    })?;
+    owner.spec.config.clone()
+}
+
+async fn replaced_condition(
+    context: &Context,
+    csv: &ClusterServiceVersion,
+) -> Result<Option<OperatorCondition>, Error> {
+    let replaces = &csv.spec.replaces;
+    if replaces.is_empty() {
+        return Ok(None);
+    }
+    let namespace = csv.namespace().unwrap_or_default();
+    let api = Api::<OperatorCondition>::namespaced(context.client.clone(), &namespace);
+    let found = api.get_opt(replaces).await;
+    found.map_err(Error::while_(format!(
+        "reading OperatorCondition {replaces}"
+    )))
+}
+
+async fn pods(context: &Context, csv: &ClusterServiceVersion) -> Result<Vec<Pod>, Error> {
+    let namespace = csv.namespace().unwrap_or_default();
+    let api = Api::<Pod>::namespaced(context.client.clone(), &namespace);
+    let list = api.list(&ListParams::default()).await;
+    let list = list.map_err(Error::while_("listing the Pods of the namespace"))?;
+    Ok(list.items)
+}

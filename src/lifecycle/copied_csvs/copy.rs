@@ -1,0 +1,189 @@
+//! The copy of a ClusterServiceVersion in a namespace that its operator serves.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use kube::ResourceExt as _;
+use kube::core::ObjectMeta;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::conditions::{CsvPhase, CsvReason};
+use crate::api::hash::base62_sha224;
+use crate::api::labels;
+use crate::lifecycle::targets::Targets;
+
+/// What `kubectl apply` left on the original is of no use on a copy, and long.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What is kept of a copy that was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Copy {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name, which is the original's.
+    pub name: String,
+    /// Where the original is, by the annotation `olm.operatorNamespace`; empty if there is none.
+    pub home: String,
+    /// Hash of what was copied, by its annotation.
+    pub content_hash: String,
+    /// Hash of its status as it is: a status is written apart from the rest, and being killed in between
+    /// must not go unnoticed.
+    pub status_hash: String,
+}
+
+impl Copy {
+    /// What is kept of a copy; the rest of it need not be held in memory, however many namespaces there
+    /// are.
+    pub fn of(csv: &ClusterServiceVersion) -> Self {
+        let annotation = |key: &str| csv.annotations().get(key).cloned().unwrap_or_default();
+        Self {
+            namespace: csv.namespace().unwrap_or_default(),
+            name: csv.name_any(),
+            home: annotation(labels::OPERATOR_NAMESPACE),
+            content_hash: annotation(labels::COPY_HASH),
+            status_hash: hash(&csv.status),
+        }
+    }
+}
+
+/// What is to be done about the copies of one ClusterServiceVersion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CopyPlan {
+    /// Namespaces whose copy is missing or outdated, without regard to its status.
+    pub write: Vec<String>,
+    /// Namespaces whose copy's status is missing or outdated; to be written after the copy itself.
+    pub write_status: Vec<String>,
+    /// Namespaces whose copy is not wanted.
+    pub delete: Vec<String>,
+}
+
+/// The copy of a ClusterServiceVersion for a namespace, with its status. It is the same for all namespaces
+/// but for the namespace.
+pub fn copy(csv: &ClusterServiceVersion, namespace: &str) -> ClusterServiceVersion {
+    let home = csv.namespace().unwrap_or_default();
+    let annotations = csv.annotations().iter().filter(|(key, _)| {
+        // Which namespaces an operator serves is nothing that each of them should know.
+        ![labels::TARGET_NAMESPACES, LAST_APPLIED, labels::COPY_HASH].contains(&key.as_str())
+    });
+    let own = csv.labels().iter();
+    // A copy is no component of the operator: it would keep the Operator object from going.
+    let own = own.filter(|(key, _)| !key.starts_with(labels::COMPONENT_PREFIX));
+    let mut metadata = ObjectMeta {
+        name: Some(csv.name_any()),
+        namespace: Some(namespace.to_owned()),
+        annotations: Some(
+            annotations
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        ),
+        labels: Some(
+            own.map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        ),
+        ..ObjectMeta::default()
+    };
+    let labels = metadata.labels.get_or_insert_default();
+    labels.insert(labels::COPIED_FROM.to_owned(), home.clone());
+    labels.insert(labels::MANAGED.to_owned(), "true".to_owned());
+    let annotations = metadata.annotations.get_or_insert_default();
+    let hash = hash(&json!([labels, annotations, csv.spec]));
+    annotations.insert(labels::COPY_HASH.to_owned(), hash);
+    let mut status = csv.status.clone().unwrap_or_default();
+    status.reason = CsvReason::Copied;
+    status.message = format!("The operator is running in {home} but is managing this namespace");
+    ClusterServiceVersion {
+        metadata,
+        spec: csv.spec.clone(),
+        status: Some(status),
+    }
+}
+
+fn hash(value: &impl Serialize) -> String {
+    base62_sha224(json!(value).to_string().as_bytes())
+}
+
+/// Whether a ClusterServiceVersion is in a state to be copied: one that is no member of its group, or
+/// cannot be, serves nobody.
+pub fn is_copyable(csv: &ClusterServiceVersion) -> bool {
+    let reason = csv.status.as_ref().map(|status| &status.reason);
+    !csv.is_copied()
+        && !matches!(
+            reason,
+            Some(
+                CsvReason::Copied
+                    | CsvReason::InvalidInstallModes
+                    | CsvReason::NoTargetNamespaces
+                    | CsvReason::UnsupportedOperatorGroup
+                    | CsvReason::NoOperatorGroup
+                    | CsvReason::TooManyOperatorGroups
+                    | CsvReason::InterOperatorGroupOwnerConflict
+                    | CsvReason::CannotModifyStaticOperatorGroupProvidedAPIs
+            )
+        )
+}
+
+/// What is to be done about the copies of a ClusterServiceVersion. `namespaces` are those of the cluster
+/// that are not about to go, `copies` those seen of this CSV, `everywhere` whether an operator that serves
+/// all namespaces is copied into each of them (OLMConfig).
+pub fn plan(
+    csv: &ClusterServiceVersion,
+    targets: &Targets,
+    namespaces: &BTreeSet<String>,
+    copies: &[Copy],
+    everywhere: bool,
+) -> CopyPlan {
+    let home = csv.namespace().unwrap_or_default();
+    let is_served = |namespace: &str| {
+        let all = matches!(targets, Targets::All);
+        namespace != home && targets.contains(namespace) && (everywhere || !all)
+    };
+    let mut plan = CopyPlan::default();
+    for copy in copies {
+        if !is_served(&copy.namespace) || is_in_conflict(csv) {
+            plan.delete.push(copy.namespace.clone());
+        }
+    }
+    if !is_copyable(csv) {
+        return plan;
+    }
+    // Nothing of it depends on the namespace.
+    let wanted = Copy::of(&copy(csv, ""));
+    for namespace in namespaces.iter().filter(|name| is_served(name)) {
+        let seen = copies.iter().find(|copy| copy.namespace == *namespace);
+        if seen.is_none_or(|seen| seen.content_hash != wanted.content_hash) {
+            plan.write.push(namespace.clone());
+        }
+        if seen.is_none_or(|seen| seen.status_hash != wanted.status_hash) {
+            plan.write_status.push(namespace.clone());
+        }
+    }
+    plan
+}
+
+/// Whether a copy has to go because nothing it is a copy of stands for it any more. `original` is the
+/// ClusterServiceVersion of its name where it says it comes from.
+pub fn is_dangling(copy: &Copy, original: Option<&ClusterServiceVersion>) -> bool {
+    let Some(original) = original else {
+        return true;
+    };
+    let targets = original.annotations().get(labels::TARGET_NAMESPACES);
+    let names = targets.map(|names| names.split(',').map(ToOwned::to_owned).collect());
+    let targets = names.map(|names: Vec<String>| Targets::from_status(&names));
+    copy.home.is_empty()
+        || copy.home == copy.namespace
+        || original.is_copied()
+        || is_in_conflict(original)
+        || targets.is_some_and(|targets| !targets.contains(&copy.namespace))
+}
+
+/// Whether another group has the operator's APIs: then it serves nobody until that is settled.
+fn is_in_conflict(csv: &ClusterServiceVersion) -> bool {
+    csv.status.as_ref().is_some_and(|status| {
+        status.phase == CsvPhase::Failed
+            && status.reason == CsvReason::InterOperatorGroupOwnerConflict
+    })
+}

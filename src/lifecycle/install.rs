@@ -1,0 +1,128 @@
+//! What it takes to run an operator: from the install strategy of a ClusterServiceVersion to objects,
+//! and from the objects of a cluster to how the installation stands.
+//!
+//! ```text
+//! CSV, OperatorGroup, Subscription.spec.config, certificates ──► desired ──┐
+//! objects of the cluster ──────────────────────────────────────► seen ─────┴─► observe, writes, leftovers
+//! ```
+//!
+//! - [`state`]: the answers that the phase of a ClusterServiceVersion is decided by
+//! - [`deployments`], [`subscription_config`]: the Deployments
+//! - [`services`], [`certificates`]: what lets others call them
+//! - [`webhooks`], [`conversion`], [`api_services`]: who calls them, and what for
+//! - [`target_rbac`]: rights in the namespaces that the operator serves
+//! - [`observe`]: whether all of it is there, and what to write
+
+pub mod api_services;
+pub mod certificates;
+mod compare;
+pub mod conversion;
+pub mod deployments;
+mod error;
+#[cfg(test)]
+mod fixtures;
+pub mod object;
+pub mod observe;
+mod pod;
+mod quantity;
+pub mod services;
+pub mod state;
+pub mod subscription_config;
+pub mod target_rbac;
+pub mod webhooks;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde_json::Value;
+
+use self::certificates::ServingCertificates;
+pub use self::error::InstallError;
+pub use self::object::Key;
+pub use self::observe::{Seen, leftovers, observe, writes};
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::operator_group::OperatorGroup;
+use crate::api::subscription::SubscriptionConfig;
+
+/// All that decides what an installation consists of.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The operator, with the annotations of its OperatorGroup.
+    pub csv: &'a ClusterServiceVersion,
+    /// The OperatorGroup of its namespace: it says for which namespaces webhooks are asked.
+    pub group: &'a OperatorGroup,
+    /// What the owning Subscription adjusts.
+    pub config: Option<&'a SubscriptionConfig>,
+    /// Names and values of the cluster's proxy variables, empty values left out.
+    pub proxy: &'a [(String, String)],
+    /// The certificates in use, or those that were renewed just now. Without one for a Deployment
+    /// that needs it, its Secret and all that trusts it are not part of what is desired.
+    pub certificates: &'a ServingCertificates,
+    /// What the cluster has: objects whose names we did not choose keep them.
+    pub seen: &'a Seen,
+}
+
+/// The objects that an installation consists of, each complete and ready for server-side apply.
+#[derive(Clone, Default, PartialEq)]
+pub struct Desired {
+    /// One Service for each Deployment that others call.
+    pub services: Vec<Value>,
+    /// Rights that go with serving: to read the certificate, to ask the API server who calls.
+    pub serving_rbac: Vec<Value>,
+    /// The Secrets of the certificates.
+    pub secrets: Vec<Value>,
+    /// The Deployments.
+    pub deployments: Vec<Value>,
+    /// Who calls: APIServices, webhook configurations, and CRDs of which only the name and
+    /// `spec.conversion` are given.
+    pub callers: Vec<Value>,
+}
+
+impl Desired {
+    /// All objects.
+    pub fn objects(&self) -> impl Iterator<Item = &Value> {
+        let serving = self.services.iter().chain(&self.serving_rbac);
+        let running = self.secrets.iter().chain(&self.deployments);
+        serving.chain(running).chain(&self.callers)
+    }
+
+    /// What the objects are called: what a controller has to read before it can compare.
+    pub fn keys(&self) -> Vec<Key> {
+        self.objects().map(Key::of).collect()
+    }
+}
+
+/// Names only: Secrets are among the objects.
+impl fmt::Debug for Desired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.objects().map(Key::of)).finish()
+    }
+}
+
+/// What an installation consists of.
+pub fn desired(request: &Request<'_>) -> Result<Desired, InstallError> {
+    let serving = services::serving(request.csv)?;
+    let mut desired = Desired {
+        deployments: deployments::deployments(request)?,
+        ..Desired::default()
+    };
+    for served in &serving {
+        desired
+            .services
+            .push(services::service(request.csv, served)?);
+        desired
+            .serving_rbac
+            .extend(services::rbac(request.csv, served));
+        if let Some(certificate) = request.certificates.get(&served.deployment) {
+            desired
+                .secrets
+                .push(certificates::secret(request.csv, served, certificate));
+        }
+    }
+    desired.callers.extend(api_services::api_services(request));
+    desired.callers.extend(webhooks::configurations(request));
+    desired.callers.extend(conversion::crds(request)?);
+    Ok(desired)
+}

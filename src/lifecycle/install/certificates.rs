@@ -1,0 +1,235 @@
+//! The certificates that webhooks and owned APIServices are served with.
+//!
+//! Each Deployment that others call has a certificate in a Secret, signed by a CA that is made for one
+//! installation and whose key is thrown away at once: nobody can sign anything else with it.
+//!
+//! # Renewal without an interruption
+//!
+//! A day before a certificate expires a new one is made, by a new CA. While Pods are being replaced some
+//! serve with the former certificate and some with the new one, so whoever calls has to trust both CAs:
+//!
+//! 1. Callers (webhook configurations, APIServices, CRDs) are told to trust the new CA *and* the former.
+//! 2. The Secret gets the new certificate, and keeps the former CA beside the new one.
+//! 3. The Deployment gets the hash of the new CA, which replaces its Pods one after the other.
+//!
+//! `observe::writes` keeps that order. It is safe to be killed between any two of these: after 1,
+//! nobody serves with the new CA yet, the former one is still trusted, and the next attempt makes another
+//! CA in place of the one that was lost; after 2, what callers trust follows from the Secret, and is what
+//! was written in 1; and a Pod that sees the new file early is trusted as well. The former CA is kept until
+//! the next renewal: it does no harm, since no key signs for it, and no clock has to tell when the last Pod
+//! is gone.
+
+mod issue;
+mod judge;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use self::issue::Authority;
+pub use self::issue::CertificateError;
+use self::judge::Verdict;
+use super::object::{Key, home, owner_labels, owner_reference, text};
+use super::observe::Seen;
+use super::services::{self, Served};
+use super::state::Certificates;
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::labels;
+
+/// Key of the certificate in its Secret.
+pub(super) const CERTIFICATE: &str = "tls.crt";
+/// Key of the private key in its Secret.
+pub(super) const KEY: &str = "tls.key";
+
+/// The certificates of Deployments that others call, by the names of the Deployments.
+pub type ServingCertificates = BTreeMap<String, ServingCertificate>;
+
+/// A certificate that a Deployment serves with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServingCertificate {
+    /// The certificate, in PEM.
+    pub certificate: String,
+    /// Its private key, in PEM.
+    pub key: String,
+    /// The certificate of the CA that signed it, in PEM.
+    pub authority: String,
+    /// The CA before that, in PEM: Pods may still serve with a certificate of it.
+    pub former_authority: Option<String>,
+}
+
+impl ServingCertificate {
+    /// What whoever calls has to trust, as callers' `caBundle` wants it.
+    pub fn bundle(&self) -> String {
+        let former = self.former_authority.as_deref().unwrap_or_default();
+        STANDARD.encode(format!("{}{former}", self.authority))
+    }
+
+    /// The hash that is put on the Secret and on Pods.
+    pub fn authority_hash(&self) -> String {
+        let mut hash = String::new();
+        for byte in Sha256::digest(self.authority.as_bytes()) {
+            // Writing to a text does not fail.
+            let _ = write!(hash, "{byte:02x}");
+        }
+        hash
+    }
+}
+
+/// Without the key.
+impl fmt::Debug for ServingCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServingCertificate")
+            .field("authority_hash", &self.authority_hash())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How the certificates of a CSV stand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outlook {
+    /// In a word.
+    pub state: Certificates,
+    /// Those that there are, also if they are due.
+    pub in_use: ServingCertificates,
+    /// The Deployments whose certificate has to be renewed.
+    pub due: BTreeSet<String>,
+    /// When the first of them has to be renewed: `status.certsRotateAt`.
+    pub rotate_at: Option<Time>,
+}
+
+/// How the certificates of a CSV stand, by the Secrets that were seen.
+pub fn look(csv: &ClusterServiceVersion, seen: &Seen, now: &Time) -> Outlook {
+    let mut outlook = Outlook {
+        state: Certificates::Unneeded,
+        in_use: ServingCertificates::new(),
+        due: BTreeSet::new(),
+        rotate_at: None,
+    };
+    // That a strategy makes no sense is said by whoever makes objects of it.
+    let serving = services::serving(csv).unwrap_or_default();
+    let mut missing = None;
+    for served in &serving {
+        let key = Key::new("Secret", &home(csv), &served.secret());
+        let Some(certificate) = seen.get(&key).and_then(read) else {
+            let why = format!(
+                "secret {} does not hold a certificate for deployment {}: it is made by installing again",
+                served.secret(),
+                served.deployment
+            );
+            missing.get_or_insert(why);
+            continue;
+        };
+        let hosts = services::hosts(&served.service, &key.namespace);
+        match judge::judge(&certificate, &hosts, now) {
+            Verdict::Good { rotate_at } => {
+                let first = outlook.rotate_at.take();
+                outlook.rotate_at = first.into_iter().chain([rotate_at]).min();
+            }
+            Verdict::Due => {
+                outlook.due.insert(served.deployment.clone());
+            }
+        }
+        outlook
+            .in_use
+            .insert(served.deployment.clone(), certificate);
+    }
+    if !outlook.due.is_empty() {
+        outlook.rotate_at = Some(now.clone());
+    }
+    outlook.state = match missing {
+        Some(message) => Certificates::Missing { message },
+        None if serving.is_empty() => Certificates::Unneeded,
+        None if outlook.due.is_empty() => Certificates::Fine,
+        None => Certificates::Due,
+    };
+    outlook
+}
+
+/// The certificates in use, and new ones where one is due or missing. Only to be called by whoever is
+/// about to write them: every call makes others.
+pub fn renew(
+    csv: &ClusterServiceVersion,
+    outlook: &Outlook,
+    now: &Time,
+) -> Result<ServingCertificates, CertificateError> {
+    let mut certificates = ServingCertificates::new();
+    let mut authority: Option<Authority> = None;
+    for served in services::serving(csv).unwrap_or_default() {
+        let in_use = outlook.in_use.get(&served.deployment);
+        let certificate = match in_use {
+            Some(certificate) if !outlook.due.contains(&served.deployment) => certificate.clone(),
+            _ => {
+                let authority = match &mut authority {
+                    Some(authority) => authority,
+                    none => none.insert(Authority::new(now)?),
+                };
+                let hosts = services::hosts(&served.service, &home(csv));
+                let mut renewed = authority.issue(&served.service, &hosts, now)?;
+                let former = in_use.map(|former| &former.authority);
+                let former = former.filter(|former| judge::is_of_use(former, now));
+                renewed.former_authority = former.cloned();
+                renewed
+            }
+        };
+        certificates.insert(served.deployment, certificate);
+    }
+    Ok(certificates)
+}
+
+/// When certificates that were just made have to be renewed.
+pub fn rotate_at(certificates: &ServingCertificates) -> Option<Time> {
+    certificates.values().filter_map(judge::rotate_at).min()
+}
+
+/// The Secret of a certificate.
+pub fn secret(
+    csv: &ClusterServiceVersion,
+    served: &Served,
+    certificate: &ServingCertificate,
+) -> Value {
+    let mut data = Map::new();
+    let mut put = |key: &str, text: &str| data.insert(key.to_owned(), json!(STANDARD.encode(text)));
+    put(CERTIFICATE, &certificate.certificate);
+    put(KEY, &certificate.key);
+    put(labels::CA_SECRET_KEY, &certificate.authority);
+    if let Some(former) = &certificate.former_authority {
+        put(labels::FORMER_CA_SECRET_KEY, former);
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": served.secret(),
+            "namespace": home(csv),
+            "labels": owner_labels(csv),
+            "annotations": { labels::CA_HASH: certificate.authority_hash() },
+            "ownerReferences": [owner_reference(csv)],
+        },
+        "type": "kubernetes.io/tls",
+        "data": data,
+    })
+}
+
+/// The certificate of a Secret, if it holds all that belongs to one.
+fn read(secret: &Value) -> Option<ServingCertificate> {
+    let read = |key: &str| {
+        let encoded = text(secret, &format!("/data/{key}"));
+        let decoded = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
+        (!decoded.is_empty()).then_some(decoded)
+    };
+    let certificate = ServingCertificate {
+        certificate: read(CERTIFICATE)?,
+        key: read(KEY)?,
+        authority: read(labels::CA_SECRET_KEY)?,
+        former_authority: read(labels::FORMER_CA_SECRET_KEY),
+    };
+    let is_readable = judge::is_readable(&certificate.certificate);
+    (is_readable && judge::is_readable(&certificate.authority)).then_some(certificate)
+}

@@ -1,0 +1,302 @@
+//! Whether an installation is there as it is asked for, and what to write if not.
+
+mod api_services;
+mod readiness;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::api::apps::v1::DeploymentSpec;
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+
+pub use self::api_services::api_services;
+use self::readiness::{Readiness, readiness};
+use super::compare::difference;
+use super::object::{Key, is_labelled_by, text};
+use super::state::Installation;
+use super::{Desired, webhooks};
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::labels;
+
+/// Objects of the cluster, as far as they were read.
+///
+/// What [`Desired::keys`] names has to be among them if it exists, and so have all Deployments, APIServices
+/// and webhook configurations with the owner labels of the CSV, the Secrets of its certificates and the
+/// CRDs that its webhooks convert.
+#[derive(Clone, Default)]
+pub struct Seen {
+    objects: BTreeMap<Key, Value>,
+    settled: BTreeMap<Key, i64>,
+}
+
+/// Names only: Secrets are among the objects.
+impl fmt::Debug for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.objects.keys()).finish()
+    }
+}
+
+impl Seen {
+    /// Takes in objects, with their kinds.
+    pub fn new(objects: impl IntoIterator<Item = Value>) -> Self {
+        let objects = objects.into_iter();
+        Self {
+            objects: objects.map(|object| (Key::of(&object), object)).collect(),
+            settled: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in one more object.
+    pub fn insert(&mut self, object: Value) {
+        self.objects.insert(Key::of(&object), object);
+    }
+
+    /// Tells the `metadata.generation` that an object had right after we last applied it. As long as it
+    /// has that, it is as the API server and its admission want it: what differs then is not drift,
+    /// and writing it again would change nothing.
+    #[must_use]
+    pub fn settled(mut self, key: Key, generation: i64) -> Self {
+        self.settled.insert(key, generation);
+        self
+    }
+
+    /// An object, if there is one.
+    pub fn get(&self, key: &Key) -> Option<&Value> {
+        self.objects.get(key)
+    }
+
+    /// The objects of a kind.
+    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = (&'a Key, &'a Value)> {
+        let objects = self.objects.iter();
+        objects.filter(move |(key, _)| key.kind == kind)
+    }
+
+    fn is_settled(&self, key: &Key, live: &Value) -> bool {
+        let generation = live.pointer("/metadata/generation").and_then(Value::as_i64);
+        generation.is_some() && self.settled.get(key) == generation.as_ref()
+    }
+}
+
+/// How an installation stands.
+///
+/// What differs counts before what is not ready: a Deployment that does not come up is mended by what was
+/// changed in it. OLM looks at it the other way round and waits for what it does not want any more.
+pub fn observe(desired: &Desired, seen: &Seen) -> Installation {
+    if let Some((_, message)) = pending(desired, seen).into_iter().next() {
+        return Installation::Differs { message };
+    }
+    let mut waiting = None;
+    for deployment in &desired.deployments {
+        let name = text(deployment, "/metadata/name");
+        let live = seen.get(&Key::of(deployment)).unwrap_or(&Value::Null);
+        match readiness(name, live) {
+            Readiness::Ready => {}
+            Readiness::Waiting(why) => {
+                let message = format!("waiting for deployment {name} to become ready: {why}");
+                waiting.get_or_insert(message);
+            }
+            Readiness::Stuck(why) => {
+                let message = format!("deployment {name} not ready before timeout: {why}");
+                return Installation::Stuck { message };
+            }
+        }
+    }
+    match waiting {
+        Some(message) => Installation::Waiting { message },
+        None => Installation::Ready,
+    }
+}
+
+/// What has to be applied, in this order, and nothing that is there already.
+///
+/// When a certificate is renewed, whoever calls is told first: see
+/// [`certificates`](super::certificates).
+pub fn writes<'a>(desired: &'a Desired, seen: &Seen) -> Vec<&'a Value> {
+    let pending = pending(desired, seen);
+    pending.into_iter().map(|(object, _)| object).collect()
+}
+
+/// In what an object of the cluster is not as it is asked for, in words; nothing if it is.
+pub fn differs(object: &Value, seen: &Seen) -> Option<String> {
+    let key = Key::of(object);
+    let Some(live) = seen.get(&key) else {
+        return Some(missing(&key));
+    };
+    if key.kind == "Deployment" {
+        return deployment_differs(object, live, &key, seen);
+    }
+    let hash = |object: &Value| {
+        let annotations = object.pointer("/metadata/annotations");
+        let hash = annotations.and_then(|all| all.get(labels::CONTENT_HASH)?.as_str());
+        hash.map(ToOwned::to_owned)
+    };
+    if hash(object) != hash(live) {
+        return Some(format!(
+            "{key} is not what is asked for: it is written again"
+        ));
+    }
+    if seen.is_settled(&key, live) {
+        return None;
+    }
+    difference(object, live).map(|path| changed(&key, &path))
+}
+
+fn missing(key: &Key) -> String {
+    match key.kind.as_str() {
+        "Deployment" => format!("missing deployment with name={}", key.name),
+        "APIService" => format!("apiServices not installed: {} is missing", key.name),
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
+            format!("webhooks not installed: {key} is missing")
+        }
+        _ => format!("{key} is missing"),
+    }
+}
+
+fn changed(key: &Key, path: &str) -> String {
+    format!("{key} was changed at {path}: it is written again")
+}
+
+/// The hash tells whether something else was asked for last time, the fields whether somebody changed
+/// them since. How many Pods there are is left to autoscalers and `kubectl scale`, as OLM does.
+fn deployment_differs(object: &Value, live: &Value, key: &Key, seen: &Seen) -> Option<String> {
+    let name = &key.name;
+    let hash = |object: &Value| {
+        let labels = object.pointer("/metadata/labels");
+        let hash = labels.and_then(|labels| labels.get(labels::DEPLOYMENT_SPEC_HASH)?.as_str());
+        hash.map(ToOwned::to_owned)
+    };
+    let (asked, given) = (hash(object).unwrap_or_default(), hash(live));
+    let Some(given) = given else {
+        return Some(format!(
+            "deployment {name} doesn't have a spec hash, update it"
+        ));
+    };
+    if asked != given {
+        return Some(format!(
+            "deployment changed old hash={given}, new hash={asked}: {name} is written again"
+        ));
+    }
+    if seen.is_settled(key, live) {
+        return None;
+    }
+    difference(&comparable(object), live).map(|path| changed(key, &path))
+}
+
+/// A Deployment without what is not to be compared: the number of Pods, and fields that the API server
+/// does not know and so does not keep.
+fn comparable(deployment: &Value) -> Value {
+    let mut deployment = deployment.clone();
+    let Some(fields) = deployment.as_object_mut() else {
+        return deployment;
+    };
+    if let Some(spec) = fields.get_mut("spec") {
+        if let Some(spec) = spec.as_object_mut() {
+            spec.shift_remove("replicas");
+        }
+        if let Ok(known) = serde_json::from_value::<DeploymentSpec>(spec.clone()) {
+            *spec = json!(known);
+        }
+    }
+    deployment
+}
+
+/// What is not as it is asked for, in the order in which it has to be written, each with what is wrong.
+fn pending<'a>(desired: &'a Desired, seen: &Seen) -> Vec<(&'a Value, String)> {
+    let pending = |objects: &'a [Value]| {
+        let objects = objects.iter();
+        objects.filter_map(|object| Some((object, differs(object, seen)?)))
+    };
+    let secrets: Vec<_> = pending(&desired.secrets).collect();
+    let callers =
+        pending(&desired.callers).filter(|(caller, _)| !has_to_wait(caller, desired, seen));
+    // Those that call already; others need not hurry before there is anybody to answer.
+    let is_first = |(caller, _): &(&Value, String)| {
+        let live = seen.get(&Key::of(caller)).and_then(called);
+        !secrets.is_empty() && live.is_some() && live == called(caller)
+    };
+    let (first, last): (Vec<_>, Vec<_>) = callers.partition(is_first);
+    let serving = pending(&desired.services).chain(pending(&desired.serving_rbac));
+    let running = secrets.into_iter().chain(pending(&desired.deployments));
+    serving.chain(first).chain(running).chain(last).collect()
+}
+
+/// Whether a caller is not to be changed yet: it calls another Service, such as that of the version
+/// before, and the Deployment that it should call is not ready. Its API goes on working until the new
+/// version can take over, and if that never happens, just goes on.
+fn has_to_wait(caller: &Value, desired: &Desired, seen: &Seen) -> bool {
+    let Some(live) = seen.get(&Key::of(caller)) else {
+        return false;
+    };
+    let (wanted, current) = (called(caller), called(live));
+    let calls_another = current.is_some_and(|current| Some(current) != wanted);
+    calls_another
+        && desired.deployments.iter().any(|deployment| {
+            let name = text(deployment, "/metadata/name");
+            let is_called =
+                wanted.is_some_and(|(_, service)| service == super::services::service_name(name));
+            let live = seen.get(&Key::of(deployment)).unwrap_or(&Value::Null);
+            is_called && readiness(name, live) != Readiness::Ready
+        })
+}
+
+/// The Service that is called, by namespace and name.
+fn called(caller: &Value) -> Option<(&str, &str)> {
+    let places = [
+        "/spec/service",
+        "/spec/conversion/webhook/clientConfig/service",
+        "/webhooks/0/clientConfig/service",
+    ];
+    let service = places.iter().find_map(|place| caller.pointer(place))?;
+    Some((text(service, "/namespace"), text(service, "/name")))
+}
+
+/// Deployments, APIServices and webhook configurations of a CSV that it no longer asks for.
+pub fn leftovers(csv: &ClusterServiceVersion, desired: &Desired, seen: &Seen) -> Vec<Key> {
+    let labelled = seen
+        .objects
+        .iter()
+        .filter(|(_, object)| is_labelled_by(object, csv));
+    let is_left = |key: &Key, object: &Value| match key.kind.as_str() {
+        "Deployment" => {
+            let templates = &csv.spec.install.spec.deployments;
+            let is_asked_for = templates.iter().any(|template| template.name == key.name);
+            !is_asked_for && is_owned_by(object, csv)
+        }
+        "APIService" => {
+            let owned = &csv.spec.api_service_definitions.owned;
+            !owned.iter().any(|api| api.api_service_name() == key.name)
+        }
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
+            let mut definitions = csv.spec.webhook_definitions.iter();
+            let is_defined = definitions.any(|definition| {
+                webhooks::kind(definition) == Some(key.kind.as_str())
+                    && webhooks::is_of(object, definition)
+            });
+            // Two of one definition would have the webhook asked twice.
+            let is_second = desired.callers.iter().any(|caller| {
+                let other = Key::of(caller);
+                let of = |object: &Value| {
+                    let labels = object.pointer("/metadata/labels");
+                    labels
+                        .and_then(|all| all.get(labels::WEBHOOK_GENERATE_NAME))
+                        .cloned()
+                };
+                other.kind == key.kind && other.name != key.name && of(caller) == of(object)
+            });
+            !is_defined || is_second
+        }
+        _ => false,
+    };
+    let left = labelled.filter(|(key, object)| is_left(key, object));
+    left.map(|(key, _)| key.clone()).collect()
+}
+
+fn is_owned_by(object: &Value, csv: &ClusterServiceVersion) -> bool {
+    let owners = object.pointer("/metadata/ownerReferences");
+    let mut owners = owners.and_then(Value::as_array).into_iter().flatten();
+    let uid = csv.uid();
+    owners.any(|owner| uid.is_some() && owner.get("uid").and_then(Value::as_str) == uid.as_deref())
+}

@@ -1,0 +1,102 @@
+//! Whether an API that an operator is about to own belongs to another already.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt as _;
+
+use super::replacement::Lineage;
+use super::requirements::ApiServiceFact;
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::conditions::CsvPhase;
+
+/// An API that belongs to another; OLM's words, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OwnerConflict {
+    /// Another operator of the namespace owns a CRD.
+    #[error(
+        "conflicting CRD owner in namespace: CustomResourceDefinition {crd} belongs to \
+         ClusterServiceVersion {owner}; remove that one, or install this one in another namespace"
+    )]
+    Crd {
+        /// The CRD.
+        crd: String,
+        /// The ClusterServiceVersion that owns it.
+        owner: String,
+    },
+    /// An APIService belongs to another operator, or to nobody we know.
+    #[error(
+        "unable to adopt APIService: {api_service} belongs to {owner}; remove that one, or delete \
+         the APIService if nothing needs it"
+    )]
+    ApiService {
+        /// The APIService.
+        api_service: String,
+        /// Who owns it.
+        owner: String,
+    },
+}
+
+/// The first API that belongs to another. What an operator of the same chain of versions owns is
+/// no conflict: it is taken over.
+pub fn find(
+    csv: &ClusterServiceVersion,
+    lineage: &Lineage<'_>,
+    api_services: &BTreeMap<String, ApiServiceFact>,
+) -> Option<OwnerConflict> {
+    crd(csv, lineage).or_else(|| api_service(csv, api_services))
+}
+
+fn crd(csv: &ClusterServiceVersion, lineage: &Lineage<'_>) -> Option<OwnerConflict> {
+    let chain = lineage.chain(csv);
+    let strangers = lineage.members().iter();
+    let mut strangers = strangers.filter(|other| !chain.contains(&other.name_any()));
+    strangers.find_map(|other| {
+        let theirs = &other.spec.custom_resource_definitions.owned;
+        let mut ours = csv.spec.custom_resource_definitions.owned.iter();
+        let shared = ours.find(|crd| theirs.iter().any(|their| their.name == crd.name))?;
+        Some(OwnerConflict::Crd {
+            crd: shared.name.clone(),
+            owner: other.name_any(),
+        })
+    })
+}
+
+fn api_service(
+    csv: &ClusterServiceVersion,
+    api_services: &BTreeMap<String, ApiServiceFact>,
+) -> Option<OwnerConflict> {
+    let mut descriptions = csv.spec.api_service_definitions.owned.iter();
+    descriptions.find_map(|description| {
+        let name = description.api_service_name();
+        let fact = api_services.get(&name)?;
+        if is_adoptable(csv, fact) {
+            return None;
+        }
+        let owner = fact.owner.as_ref().map_or_else(
+            || "no ClusterServiceVersion".to_owned(),
+            |owner| format!("ClusterServiceVersion {}/{}", owner.namespace, owner.name),
+        );
+        Some(OwnerConflict::ApiService {
+            api_service: name,
+            owner,
+        })
+    })
+}
+
+/// Whether an APIService belongs to this operator, to the one that it replaces, to one that is
+/// being replaced by whichever, or to one that is gone and left it behind.
+fn is_adoptable(csv: &ClusterServiceVersion, fact: &ApiServiceFact) -> bool {
+    let Some(owner) = &fact.owner else {
+        return false;
+    };
+    let is_ours = csv.namespace().as_deref() == Some(&owner.namespace)
+        && (csv.metadata.name.as_deref() == Some(&owner.name) || csv.spec.replaces == owner.name);
+    let leaves = matches!(
+        owner.phase,
+        None | Some(CsvPhase::Replacing | CsvPhase::Deleting)
+    );
+    is_ours || leaves
+}
+
+#[cfg(test)]
+mod tests;

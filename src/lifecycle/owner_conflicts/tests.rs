@@ -1,0 +1,71 @@
+use super::*;
+use crate::lifecycle::requirements::ApiServiceOwner;
+use rstest::rstest;
+use serde_json::json;
+
+fn csv(name: &str, replaces: &str, crds: &[&str]) -> ClusterServiceVersion {
+    let owned: Vec<_> = crds
+        .iter()
+        .map(|name| json!({"name": name, "version": "v1"}))
+        .collect();
+    serde_json::from_value(json!({
+        "apiVersion": "operators.coreos.com/v1alpha1",
+        "kind": "ClusterServiceVersion",
+        "metadata": {"name": name, "namespace": "ns"},
+        "spec": {
+            "replaces": replaces,
+            "customresourcedefinitions": {"owned": owned},
+            "apiservicedefinitions": {"owned": [{"group": "g", "version": "v1", "kind": "K"}]},
+        },
+    }))
+    .unwrap()
+}
+
+#[rstest]
+#[case::alone(csv("other", "", &["b.g"]), None)]
+#[case::an_older_version(csv("old", "", &["a.g"]), None)]
+#[case::a_newer_version(csv("newer", "new", &["a.g"]), None)]
+#[case::a_stranger(csv("other", "", &["b.g", "a.g"]), Some("other"))]
+#[case::another_heir_of_the_old_one(csv("heir", "old", &["a.g"]), None)]
+fn a_crd_belongs_to_one_line_of_versions(
+    #[case] other: ClusterServiceVersion,
+    #[case] conflict: Option<&str>,
+) {
+    let csvs = [csv("new", "old", &["a.g"]), csv("old", "", &["a.g"]), other];
+    let found = find(&csvs[0], &Lineage::new(&csvs), &BTreeMap::new());
+    let owner = conflict.map(ToOwned::to_owned);
+    assert_eq!(
+        found,
+        owner.map(|owner| OwnerConflict::Crd {
+            crd: "a.g".to_owned(),
+            owner
+        })
+    );
+}
+
+fn fact(namespace: &str, name: &str, phase: Option<CsvPhase>) -> ApiServiceFact {
+    ApiServiceFact {
+        owner: Some(ApiServiceOwner {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            phase,
+        }),
+        ..ApiServiceFact::default()
+    }
+}
+
+#[rstest]
+#[case::is_its_own(fact("ns", "new", Some(CsvPhase::Pending)), true)]
+#[case::is_of_the_one_it_replaces(fact("ns", "old", Some(CsvPhase::Failed)), true)]
+#[case::is_of_one_that_is_being_replaced(fact("ns", "x", Some(CsvPhase::Replacing)), true)]
+#[case::is_of_one_that_leaves(fact("far", "x", Some(CsvPhase::Deleting)), true)]
+#[case::was_left_behind(fact("ns", "gone", None), true)]
+#[case::is_of_another(fact("ns", "x", Some(CsvPhase::Succeeded)), false)]
+#[case::is_of_one_of_that_name_elsewhere(fact("far", "new", Some(CsvPhase::Succeeded)), false)]
+#[case::is_of_nobody_we_know(ApiServiceFact::default(), false)]
+fn an_api_service_can_be_taken_over_or_not(#[case] fact: ApiServiceFact, #[case] adoptable: bool) {
+    let csvs = [csv("new", "old", &[])];
+    let facts = BTreeMap::from([("v1.g".to_owned(), fact)]);
+    let found = find(&csvs[0], &Lineage::new(&csvs), &facts);
+    assert_eq!(found.is_none(), adoptable, "{found:?}");
+}

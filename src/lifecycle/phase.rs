@@ -1,0 +1,226 @@
+//! How far a ClusterServiceVersion is, and what comes next.
+//!
+//! ```text
+//!            ┌──────────────────────── Failed ◄──────────────┬──────────────┐
+//!            ▼                                                │              │
+//! (new) ─► Pending ─► InstallReady ─► Installing ─► Succeeded ┴► Replacing ─► Deleting
+//! ```
+//!
+//! [`next`] looks at the [`Situation`] of one ClusterServiceVersion and says by its [`Decision`]
+//! which status to write, what to do, and when to look again. It takes one step at a time, as OLM
+//! does: whoever watches sees every phase with its reason. When it says [`Action::Install`], the
+//! controller installs and hands what came of it to [`after_install`].
+//!
+//! In a world that stays as it is, `next` comes to rest after a few steps: then `status` is `None`
+//! every time. Actions may be repeated at rest: they are what should be so, and doing them again
+//! changes nothing.
+//!
+//! A controller has to call `next` when the ClusterServiceVersion changes, when one that replaces it
+//! or that it replaces changes, when anything in the `Situation` changes, and after `look_again`.
+//!
+//! Phases, reasons and messages are OLM's; where a message goes on after OLM's words, it says what
+//! is wrong where, and what to do. What differs from OLM, on purpose:
+//!
+//! - A ClusterServiceVersion that failed, or that lost its requirements, gives way to the one that
+//!   replaces it as soon as nothing else keeps that one from being installed. OLM lets it block all
+//!   later versions, unless the OperatorGroup asks to fail forward.
+//! - One that waits only for its predecessor says so: Pending with the reason AllRequirementsMet.
+//! - What failed for a reason that is still there stays as it is, instead of going round through
+//!   Pending for ever; an install that failed is tried again without a change of phase.
+//! - Replacing without a replacement goes back to Pending: somebody took the newer version away.
+//! - The oldest of a chain goes when any later one runs, not only the one right after it.
+
+mod checks;
+mod course;
+mod failed;
+mod give_way;
+mod group;
+mod installing;
+mod pending;
+mod replacing;
+mod status;
+mod succeeded;
+pub mod webhooks;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use self::course::{Course, Standing};
+use super::install::state::{ApiServices, Certificates, Installation};
+use super::provided_apis::Surface;
+use super::replacement::{self, Lineage};
+use super::requirements::{ApiServiceFact, InvalidStrategy, Requirements};
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::cluster_service_version::status::ClusterServiceVersionStatus;
+use crate::api::conditions::{CsvPhase, CsvReason};
+use crate::api::operator_condition::OperatorCondition;
+use crate::api::operator_group::OperatorGroup;
+
+/// How long the components of an operator may take to become ready.
+pub const INSTALL_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// After which time an API is looked at again whose Pods are being moved.
+pub const DISRUPTION_DELAY: Duration = Duration::from_secs(10);
+
+/// How long after an install differences are put down to caches that lag behind.
+pub const SETTLE_TIME: Duration = Duration::from_secs(5);
+
+/// All that decides what comes next for one ClusterServiceVersion.
+#[derive(Clone, Debug)]
+pub struct Situation<'a> {
+    /// The ClusterServiceVersion, not a copied one.
+    pub csv: &'a ClusterServiceVersion,
+    /// All ClusterServiceVersions of its namespace, itself among them or not.
+    pub lineage: &'a Lineage<'a>,
+    /// The OperatorGroups of its namespace.
+    pub groups: &'a [&'a OperatorGroup],
+    /// All OperatorGroups of the cluster, its own among them or not.
+    pub other_groups: &'a [Surface],
+    /// The OperatorCondition of the ClusterServiceVersion that `spec.replaces` names.
+    pub replaced_condition: Option<&'a OperatorCondition>,
+    /// What [`requirements::check`](super::requirements::check) said.
+    pub requirements: &'a Result<Requirements, InvalidStrategy>,
+    /// The APIServices that it owns, by name, as far as they exist: the same as in
+    /// [`Facts::api_services`](super::requirements::Facts::api_services).
+    pub api_services: &'a BTreeMap<String, ApiServiceFact>,
+    /// How what is installed compares to what should be.
+    pub installation: &'a Installation,
+    /// How its certificates are.
+    pub certificates: &'a Certificates,
+    /// How the APIs that it serves are.
+    pub served_apis: &'a ApiServices,
+    /// Whether, since its status was last written, roles or bindings changed that its installer
+    /// may use, or the ServiceAccount of the OperatorGroup did. It only matters after an install
+    /// that was given up ([`CsvReason::InstallComponentFailedNoRetry`]); a controller that has just
+    /// started says true.
+    pub cluster_changed: bool,
+    /// Now.
+    pub now: &'a Time,
+}
+
+/// What comes next.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// The whole status to write; nothing if it stands as it is.
+    pub status: Option<ClusterServiceVersionStatus>,
+    /// What to do, in this order. Write the status first: what is done here can be found out and
+    /// done again, the status cannot.
+    pub actions: Vec<Action>,
+    /// What to tell people, one at most for now.
+    pub events: Vec<Event>,
+    /// When to look again although nothing changed.
+    pub look_again: Option<Duration>,
+}
+
+/// What the controller has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Write these annotations of its OperatorGroup to the ClusterServiceVersion.
+    Annotate(BTreeMap<String, String>),
+    /// Have the OperatorGroup brought up to date: its annotation `olm.providedAPIs` has to change
+    /// first.
+    UpdateGroup,
+    /// Write what the strategy asks for, renewing certificates where they are due, and hand the
+    /// outcome to [`after_install`].
+    Install,
+    /// Delete the Deployments of the strategy, those that exist.
+    DeleteDeployments,
+    /// Make sure of the ClusterRoles by which users get at its APIs.
+    EnsureApiRoles,
+    /// Delete the ClusterServiceVersion: a newer one has taken over.
+    Delete,
+}
+
+/// Something to tell people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Whether it is a warning; else it is normal.
+    pub warning: bool,
+    /// The reason of the ClusterServiceVersion.
+    pub reason: CsvReason,
+    /// Its message.
+    pub message: String,
+}
+
+/// What came of [`Action::Install`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum InstallOutcome {
+    /// All is written.
+    Done {
+        /// When the certificates will be renewed, if they were made anew just now.
+        certificates_until: Option<Time>,
+    },
+    /// Not all could be written.
+    Failed {
+        /// What, and why.
+        message: String,
+        /// Whether trying again may help. It does not when the installer lacks a permission, or
+        /// when the API server refuses an object for what it is.
+        retry: bool,
+    },
+}
+
+/// What comes next for a ClusterServiceVersion. For one that is being deleted, nothing does.
+pub fn next(situation: &Situation<'_>) -> Decision {
+    if situation.csv.metadata.deletion_timestamp.is_some() {
+        return Decision::default();
+    }
+    let course = match situation.phase() {
+        // Whatever the group says: a newer one takes over.
+        CsvPhase::Replacing => replacing::step(situation),
+        CsvPhase::Deleting => Course::stay().and(Action::Delete),
+        phase => match group::member_of(situation) {
+            Ok(group) => {
+                let course = within_group(situation, &phase, group);
+                give_way::give_way(situation, group, &course).unwrap_or(course)
+            }
+            Err(course) => *course,
+        },
+    };
+    status::decide(situation.csv, course, situation.now)
+}
+
+/// What comes after the controller has installed, or tried to.
+pub fn after_install(
+    csv: &ClusterServiceVersion,
+    outcome: &InstallOutcome,
+    now: &Time,
+) -> Decision {
+    installing::after_install(csv, outcome, now)
+}
+
+fn within_group(situation: &Situation<'_>, phase: &CsvPhase, group: &OperatorGroup) -> Course {
+    if let Err(course) = group::accepts(situation, group) {
+        return *course;
+    }
+    match phase {
+        CsvPhase::Pending => pending::step(situation),
+        CsvPhase::InstallReady => installing::ready(situation),
+        CsvPhase::Installing => installing::step(situation),
+        CsvPhase::Succeeded => succeeded::step(situation),
+        CsvPhase::Failed => failed::step(situation),
+        _ => pending::begin(),
+    }
+}
+
+impl Situation<'_> {
+    fn phase(&self) -> CsvPhase {
+        replacement::phase(self.csv)
+    }
+
+    fn status(&self) -> Option<&ClusterServiceVersionStatus> {
+        self.csv.status.as_ref()
+    }
+
+    fn reason(&self) -> CsvReason {
+        let status = self.status();
+        status
+            .map(|status| status.reason.clone())
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

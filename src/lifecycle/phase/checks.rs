@@ -1,0 +1,30 @@
+//! What a ClusterServiceVersion is checked for before it is installed.
+
+use super::course::Check;
+use super::{Course, Situation, webhooks};
+use crate::api::conditions::CsvReason;
+use crate::lifecycle::owner_conflicts;
+use crate::lifecycle::requirements::Requirements;
+
+/// Whether the install strategy can be read.
+pub(super) fn strategy<'a>(situation: &Situation<'a>) -> Check<&'a Requirements> {
+    situation.requirements.as_ref().map_err(|error| {
+        let message = format!("install strategy invalid: {error}");
+        Box::new(Course::failed(CsvReason::InvalidInstallStrategy, message))
+    })
+}
+
+/// Whether the operator may be installed as far as it alone is concerned: webhooks that make sense,
+/// and APIs that belong to nobody else.
+pub(super) fn content(situation: &Situation<'_>) -> Check<()> {
+    let csv = situation.csv;
+    if let Err(error) = webhooks::check(&csv.spec.webhook_definitions) {
+        let reason = CsvReason::InvalidWebhookDescription;
+        return Err(Box::new(Course::failed(reason, error.to_string())));
+    }
+    let conflict = owner_conflicts::find(csv, situation.lineage, situation.api_services);
+    conflict.map_or(Ok(()), |conflict| {
+        let message = conflict.to_string();
+        Err(Box::new(Course::failed(CsvReason::OwnerConflict, message)))
+    })
+}

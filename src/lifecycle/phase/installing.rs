@@ -1,0 +1,164 @@
+//! InstallReady and Installing: what the strategy asks for is written, and watched until it is
+//! ready.
+
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::{
+    Action, Course, DISRUPTION_DELAY, Decision, INSTALL_TIMEOUT, InstallOutcome, SETTLE_TIME,
+    Situation, checks, status,
+};
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::conditions::{CsvPhase, CsvReason};
+use crate::lifecycle::install::state::{ApiServices, Installation};
+
+pub(super) const COMPLETED: &str = "install strategy completed with no errors";
+
+/// How the components of an operator are, as phases see it.
+pub(super) enum Health {
+    /// All is as it should be.
+    Good,
+    /// Something has to be written again.
+    Differs(String),
+    /// Waiting will not help.
+    Stuck(String),
+    /// Pods of an API are being moved; nothing is wrong.
+    Disrupted,
+    /// Deployments are not ready.
+    Waiting(String),
+    /// All is ready, but an API is not served.
+    Unserved(String),
+}
+
+impl Health {
+    pub(super) fn of(situation: &Situation<'_>) -> Self {
+        match (situation.installation, situation.served_apis) {
+            (Installation::Stuck { message }, _) => Self::Stuck(message.clone()),
+            (Installation::Differs { message }, _) => Self::Differs(message.clone()),
+            (
+                _,
+                ApiServices::Unavailable {
+                    since_disruption: true,
+                    ..
+                },
+            ) => Self::Disrupted,
+            (Installation::Waiting { message }, _) => Self::Waiting(message.clone()),
+            (Installation::Ready, ApiServices::Unavailable { message, .. }) => {
+                Self::Unserved(message.clone())
+            }
+            (Installation::Ready, ApiServices::Fine) => Self::Good,
+        }
+    }
+}
+
+/// A Deployment that is stuck; the same in all phases.
+pub(super) fn stuck(message: &str) -> Course {
+    let message = format!("install failed: {message}");
+    Course::failed(CsvReason::InstallCheckFailed, message)
+}
+
+pub(super) fn succeeded() -> Course {
+    Course::to(CsvPhase::Succeeded, CsvReason::InstallSucceeded, COMPLETED)
+}
+
+pub(super) fn unserved(message: &str) -> String {
+    format!("apiServices not installed: {message}")
+}
+
+/// InstallReady: there is nothing to wait for.
+pub(super) fn ready(situation: &Situation<'_>) -> Course {
+    match checks::strategy(situation) {
+        Ok(_) => Course::stay().and(Action::Install),
+        Err(course) => *course,
+    }
+}
+
+pub(super) fn after_install(
+    csv: &ClusterServiceVersion,
+    outcome: &InstallOutcome,
+    now: &Time,
+) -> Decision {
+    let until = match outcome {
+        InstallOutcome::Failed { message, retry } => {
+            let course = failed(message, *retry);
+            return status::decide(csv, course, now);
+        }
+        InstallOutcome::Done { certificates_until } => certificates_until.as_ref(),
+    };
+    let course = Course::to(
+        CsvPhase::Installing,
+        CsvReason::InstallSucceeded,
+        "waiting for install components to report healthy",
+    );
+    let mut decision = status::decide(csv, course.look_again(SETTLE_TIME), now);
+    if let Some(until) = until {
+        let before = csv.status.clone().unwrap_or_default();
+        let status = decision.status.get_or_insert(before);
+        status.certs_last_updated = Some(now.clone());
+        status.certs_rotate_at = Some(until.clone());
+    }
+    decision
+}
+
+fn failed(message: &str, retry: bool) -> Course {
+    if retry {
+        let message = format!("install strategy failed: {message}");
+        return Course::failed(CsvReason::InstallComponentFailed, message);
+    }
+    let message = format!(
+        "install strategy failed: {message}; it is tried again when roles, bindings or the \
+         ServiceAccount of the OperatorGroup change"
+    );
+    Course::failed(CsvReason::InstallComponentFailedNoRetry, message)
+}
+
+pub(super) fn step(situation: &Situation<'_>) -> Course {
+    if let Err(course) = checks::strategy(situation) {
+        return *course;
+    }
+    let elapsed = elapsed(situation);
+    let left = INSTALL_TIMEOUT.saturating_sub(elapsed.unwrap_or_default());
+    let waiting = |message: String| {
+        Course::to(CsvPhase::Installing, CsvReason::InstallWaiting, message).look_again(left)
+    };
+    match Health::of(situation) {
+        Health::Good => succeeded(),
+        Health::Stuck(message) => stuck(&message),
+        Health::Differs(message) => match elapsed.and_then(|it| SETTLE_TIME.checked_sub(it)) {
+            Some(rest) if !rest.is_zero() => Course::stay().look_again(rest),
+            _ => {
+                let message = format!("installing: {message}");
+                Course::to(CsvPhase::InstallReady, CsvReason::InstallWaiting, message)
+            }
+        },
+        Health::Disrupted if left.is_zero() => Course::failed(
+            CsvReason::InstallCheckFailed,
+            timeout("Pods were being moved"),
+        ),
+        Health::Disrupted => Course::stay().look_again(DISRUPTION_DELAY.min(left)),
+        Health::Waiting(message) if left.is_zero() => {
+            Course::failed(CsvReason::InstallCheckFailed, timeout(&message))
+        }
+        Health::Waiting(message) => waiting(format!("installing: {message}")),
+        Health::Unserved(message) if left.is_zero() => Course::failed(
+            CsvReason::APIServiceInstallFailed,
+            format!("APIService install failed: {message}"),
+        ),
+        Health::Unserved(message) => waiting(unserved(&message)),
+    }
+}
+
+fn timeout(message: &str) -> String {
+    format!(
+        "install timeout: {message}; look at the Pods of the Deployment and at their logs, it goes \
+         on by itself once they are ready"
+    )
+}
+
+/// For how long it has been installing, if that is known.
+fn elapsed(situation: &Situation<'_>) -> Option<Duration> {
+    let since = situation.status()?.last_transition_time.as_ref()?;
+    let elapsed = situation.now.0.duration_since(since.0);
+    Some(Duration::try_from(elapsed).unwrap_or_default())
+}

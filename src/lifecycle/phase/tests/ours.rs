@@ -1,0 +1,208 @@
+//! What OLM does not do.
+
+use rstest::rstest;
+use serde_json::json;
+
+use super::world::{Csv as _, World, csv, nothing, running, time, waiting};
+use crate::api::conditions::{CsvPhase, CsvReason};
+use crate::lifecycle::phase::{Action, Decision, InstallOutcome};
+
+/// A version that owns another version of the CRD.
+fn owning_v2(
+    mut csv: crate::api::cluster_service_version::ClusterServiceVersion,
+) -> crate::api::cluster_service_version::ClusterServiceVersion {
+    csv.spec.custom_resource_definitions.owned[0].version = "v2".to_owned();
+    csv
+}
+
+#[test]
+fn a_version_whose_crd_version_is_no_longer_served_is_replaced() {
+    let mut world = World::new([csv("csv1", &CsvPhase::Succeeded)])
+        .provided("c1.v1.g1,c1.v2.g1")
+        .with_installed("csv1", running());
+    world.crds.get_mut("c1.g1").unwrap().served = ["v2".to_owned()].into();
+    for _ in 0..3 {
+        world.sync();
+    }
+    world.expect(
+        "csv1",
+        &CsvPhase::Pending,
+        &CsvReason::RequirementsNotMet,
+        "one or more",
+    );
+    world
+        .csvs
+        .push(owning_v2(csv("csv2", &CsvPhase::Unset).replaces("csv1")));
+    for _ in 0..10 {
+        world.sync();
+    }
+    assert!(!world.exists("csv1"));
+    world.expect_phase("csv2", &CsvPhase::Succeeded);
+}
+
+#[rstest]
+#[case(CsvReason::OwnerConflict)]
+#[case(CsvReason::InstallCheckFailed)]
+#[case(CsvReason::InstallComponentFailed)]
+#[case(CsvReason::InstallComponentFailedNoRetry)]
+#[case(CsvReason::UnsupportedOperatorGroup)]
+fn whatever_a_csv_failed_for_one_that_is_ready_replaces_it(#[case] reason: CsvReason) {
+    let failed = csv("csv1", &CsvPhase::Failed).because(&reason);
+    let next = csv("csv2", &CsvPhase::Pending).replaces("csv1");
+    let mut world = World::new([failed, next]).with_installed("csv1", waiting());
+    if reason == CsvReason::UnsupportedOperatorGroup {
+        world.csvs[0].spec.install_modes.clear();
+    }
+    for _ in 0..10 {
+        world.sync();
+    }
+    assert!(!world.exists("csv1"));
+    world.expect_phase("csv2", &CsvPhase::Succeeded);
+}
+
+#[test]
+fn a_csv_that_fails_is_not_replaced_by_one_that_lacks_something() {
+    let next = csv("csv2", &CsvPhase::Pending).replaces("csv1");
+    let failed = csv("csv1", &CsvPhase::Failed).because(&CsvReason::InstallCheckFailed);
+    let mut world = World::new([failed, next]).with_installed("csv1", waiting());
+    world.csvs[1].spec.native_apis =
+        serde_json::from_value(json!([{"group": "g", "version": "v1", "kind": "K"}])).unwrap();
+    for _ in 0..10 {
+        world.sync();
+    }
+    world.expect(
+        "csv1",
+        &CsvPhase::Failed,
+        &CsvReason::InstallCheckFailed,
+        "",
+    );
+    let words = "one or more requirements couldn't be found: K v1.g: Native API does not exist";
+    world.expect(
+        "csv2",
+        &CsvPhase::Pending,
+        &CsvReason::RequirementsNotMet,
+        words,
+    );
+}
+
+#[test]
+fn a_csv_that_waits_for_its_predecessor_says_so() {
+    let next = csv("csv2", &CsvPhase::Pending).replaces("csv1");
+    let mut world = World::new([csv("csv1", &CsvPhase::Installing), next]);
+    world.sync_one("csv2");
+    let words = "all requirements found, waiting for csv csv1 to be replaced, which is in phase \
+                 Installing";
+    world.expect(
+        "csv2",
+        &CsvPhase::Pending,
+        &CsvReason::AllRequirementsMet,
+        words,
+    );
+}
+
+#[rstest]
+#[case::refused(json!({"metadata": {"name": "csv1", "generation": 1}, "status": {"conditions": [
+    {"type": "Upgradeable", "status": "False", "observedGeneration": 1, "message": "busy"}]}}), true)]
+#[case::overridden(json!({"metadata": {"name": "csv1", "generation": 1}, "spec": {"overrides": [
+    {"type": "Upgradeable", "status": "True"}]}, "status": {"conditions": [
+    {"type": "Upgradeable", "status": "False", "observedGeneration": 1, "message": "busy"}]}}), false)]
+fn an_operator_holds_its_upgrade(#[case] condition: serde_json::Value, #[case] held: bool) {
+    let next = csv("csv2", &CsvPhase::Pending).replaces("csv1");
+    let mut world = World::new([csv("csv1", &CsvPhase::Replacing), next]);
+    world
+        .conditions
+        .push(serde_json::from_value(condition).unwrap());
+    world.sync_one("csv2");
+    if held {
+        let words = "operator is not upgradeable: the operator is not upgradeable: busy";
+        let reason = CsvReason::OperatorConditionNotUpgradeable;
+        world.expect("csv2", &CsvPhase::Pending, &reason, words);
+    } else {
+        world.expect_phase("csv2", &CsvPhase::InstallReady);
+    }
+}
+
+#[test]
+fn a_csv_whose_replacement_was_taken_away_takes_its_place_again() {
+    let mut world =
+        World::new([csv("csv1", &CsvPhase::Replacing)]).with_installed("csv1", nothing());
+    world.sync();
+    let words = "marked as replacement, but no replacement CSV found in cluster";
+    world.expect(
+        "csv1",
+        &CsvPhase::Pending,
+        &CsvReason::RequirementsUnknown,
+        words,
+    );
+    for _ in 0..4 {
+        world.sync();
+    }
+    world.expect_phase("csv1", &CsvPhase::Succeeded);
+}
+
+#[test]
+fn an_install_that_keeps_failing_is_tried_again_without_going_round() {
+    let mut world = World::new([csv("csv1", &CsvPhase::InstallReady)]);
+    let message = "connection refused".to_owned();
+    world.outcome = InstallOutcome::Failed {
+        message,
+        retry: true,
+    };
+    world.sync();
+    let failed = world.status("csv1");
+    world.now = time(60);
+    world.sync();
+    assert_eq!(world.status("csv1"), failed);
+    assert_eq!(world.actions, [Action::Install, Action::Install]);
+    world.outcome = InstallOutcome::Done {
+        certificates_until: None,
+    };
+    world.sync().expect_phase("csv1", &CsvPhase::Installing);
+}
+
+#[test]
+fn a_csv_that_timed_out_stays_failed_until_its_components_are_ready() {
+    let failed = csv("csv1", &CsvPhase::Failed).because(&CsvReason::InstallCheckFailed);
+    let mut world = World::new([failed]).with_installed("csv1", waiting());
+    assert!(!world.sync_one("csv1"));
+    world.installed.insert("csv1".to_owned(), running());
+    world.sync().expect_phase("csv1", &CsvPhase::Succeeded);
+}
+
+#[test]
+fn versions_that_replace_each_other_do_not_wait_for_each_other() {
+    let mut world = World::new([
+        csv("csv1", &CsvPhase::Unset).replaces("csv2"),
+        csv("csv2", &CsvPhase::Unset).replaces("csv1"),
+        csv("csv3", &CsvPhase::Unset)
+            .replaces("csv3")
+            .without_crds(),
+    ]);
+    for _ in 0..6 {
+        world.sync();
+    }
+    for name in ["csv1", "csv2", "csv3"] {
+        world.expect_phase(name, &CsvPhase::Succeeded);
+    }
+}
+
+#[test]
+fn a_csv_that_is_being_deleted_is_left_to_that() {
+    let mut leaving = csv("csv1", &CsvPhase::Pending);
+    leaving.metadata.deletion_timestamp = Some(time(0));
+    assert_eq!(World::new([leaving]).decide("csv1"), Decision::default());
+}
+
+#[rstest]
+#[case(CsvPhase::Unknown)]
+#[case(CsvPhase::Other("Hibernating".to_owned()))]
+fn a_phase_that_means_nothing_is_a_new_beginning(#[case] phase: CsvPhase) {
+    let mut world = World::new([csv("csv1", &phase)]);
+    world.sync();
+    world.expect(
+        "csv1",
+        &CsvPhase::Pending,
+        &CsvReason::RequirementsUnknown,
+        "",
+    );
+}

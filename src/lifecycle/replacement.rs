@@ -1,0 +1,124 @@
+//! Which ClusterServiceVersion of a namespace takes the place of which.
+//!
+//! Each names the one that it replaces, so that they form chains. Where such names lead back to
+//! where they began, none of that circle replaces another: nothing could ever be the newest.
+
+use std::collections::BTreeSet;
+
+use kube::ResourceExt as _;
+
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::conditions::{CsvPhase, CsvReason};
+
+/// The ClusterServiceVersions of a namespace, without copied ones.
+#[derive(Clone, Debug, Default)]
+pub struct Lineage<'a> {
+    members: Vec<&'a ClusterServiceVersion>,
+}
+
+impl<'a> Lineage<'a> {
+    /// Of all that a namespace has; copied ones are left out.
+    pub fn new(csvs: impl IntoIterator<Item = &'a ClusterServiceVersion>) -> Self {
+        let mut members: Vec<_> = csvs.into_iter().filter(|csv| !csv.is_copied()).collect();
+        members.sort_by_cached_key(|csv| (csv.creation_timestamp(), csv.name_any()));
+        Self { members }
+    }
+
+    /// All of them, the oldest first.
+    pub fn members(&self) -> &[&'a ClusterServiceVersion] {
+        &self.members
+    }
+
+    /// The one of a name.
+    pub fn get(&self, name: &str) -> Option<&'a ClusterServiceVersion> {
+        let mut members = self.members.iter().copied();
+        members.find(|csv| csv.metadata.name.as_deref() == Some(name))
+    }
+
+    /// The one that this one replaces, if it is still there.
+    pub fn replaced_by(&self, csv: &ClusterServiceVersion) -> Option<&'a ClusterServiceVersion> {
+        let older = self.get(&csv.spec.replaces)?;
+        (!self.descends_from(older, csv)).then_some(older)
+    }
+
+    /// The one that replaces this one. If several want to, one that runs comes first, then the
+    /// oldest of them.
+    pub fn replacement_of(&self, csv: &ClusterServiceVersion) -> Option<&'a ClusterServiceVersion> {
+        let name = csv.name_any();
+        let newer = self
+            .members
+            .iter()
+            .copied()
+            .filter(|newer| newer.spec.replaces == name && !self.descends_from(csv, newer));
+        newer.min_by_key(|newer| phase(newer) != CsvPhase::Succeeded)
+    }
+
+    /// Those that come after this one, the next one first.
+    pub fn successors(&self, csv: &ClusterServiceVersion) -> Vec<&'a ClusterServiceVersion> {
+        let mut successors: Vec<&'a ClusterServiceVersion> = Vec::new();
+        let mut next = self.replacement_of(csv);
+        // No chain is longer than all together.
+        while let Some(csv) = next.filter(|_| successors.len() < self.members.len()) {
+            successors.push(csv);
+            next = self.replacement_of(csv);
+        }
+        successors
+    }
+
+    /// The names of all that replace this one or are replaced by it, over any number of steps, and
+    /// its own. Those of a circle belong together as well: they are versions of one operator.
+    pub fn chain(&self, csv: &ClusterServiceVersion) -> BTreeSet<String> {
+        let mut names = BTreeSet::from([csv.name_any()]);
+        let mut older = self.get(&csv.spec.replaces);
+        while let Some(csv) = older.filter(|csv| names.insert(csv.name_any())) {
+            older = self.get(&csv.spec.replaces);
+        }
+        while let Some(newer) = self.members.iter().find(|newer| {
+            names.contains(&newer.spec.replaces) && !names.contains(&newer.name_any())
+        }) {
+            names.insert(newer.name_any());
+        }
+        names
+    }
+
+    /// Whether one replaces another, over any number of steps.
+    fn descends_from(&self, csv: &ClusterServiceVersion, ancestor: &ClusterServiceVersion) -> bool {
+        let ancestor = ancestor.name_any();
+        let mut at = Some(csv);
+        for _ in 0..=self.members.len() {
+            match at {
+                Some(csv) if csv.name_any() == ancestor => return true,
+                Some(csv) => at = self.get(&csv.spec.replaces),
+                None => return false,
+            }
+        }
+        false
+    }
+}
+
+/// Whether nothing but the one that it replaces keeps this one from being installed, or it was
+/// installed already. It is what an operator that failed gives way to.
+pub fn is_ready_to_take_over(csv: &ClusterServiceVersion) -> bool {
+    let Some(status) = &csv.status else {
+        return false;
+    };
+    match status.phase {
+        CsvPhase::Pending => status.reason == CsvReason::AllRequirementsMet,
+        CsvPhase::InstallReady
+        | CsvPhase::Installing
+        | CsvPhase::Succeeded
+        | CsvPhase::Replacing => true,
+        _ => false,
+    }
+}
+
+/// How far a ClusterServiceVersion is.
+pub(super) fn phase(csv: &ClusterServiceVersion) -> CsvPhase {
+    let status = csv.status.as_ref();
+    status
+        .map(|status| status.phase.clone())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

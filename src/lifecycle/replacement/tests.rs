@@ -1,0 +1,119 @@
+use super::*;
+use rstest::rstest;
+use serde_json::json;
+
+fn csv(name: &str, replaces: &str, phase: &str) -> ClusterServiceVersion {
+    serde_json::from_value(json!({
+        "apiVersion": "operators.coreos.com/v1alpha1",
+        "kind": "ClusterServiceVersion",
+        "metadata": {"name": name, "namespace": "ns"},
+        "spec": {"replaces": replaces},
+        "status": {"phase": phase},
+    }))
+    .unwrap()
+}
+
+/// Names and what they replace.
+fn csvs(links: &[(&str, &str)]) -> Vec<ClusterServiceVersion> {
+    links
+        .iter()
+        .map(|(name, replaces)| csv(name, replaces, "Pending"))
+        .collect()
+}
+
+fn names(csvs: &[&ClusterServiceVersion]) -> Vec<String> {
+    csvs.iter().map(|csv| csv.name_any()).collect()
+}
+
+#[rstest]
+#[case::itself(&[("itself", "itself")], &["itself"])]
+#[case::each_other(&[("a", "b"), ("b", "a")], &["a", "b"])]
+#[case::from_the_head(&[("a", "b"), ("b", "c"), ("c", "")], &["a", "b", "c"])]
+#[case::from_the_middle(&[("b", "c"), ("a", "b"), ("c", "")], &["a", "b", "c"])]
+#[case::without_strangers(&[("a", "gone"), ("x", "y"), ("y", "")], &["a"])]
+fn a_chain_has_all_that_hang_together(#[case] links: &[(&str, &str)], #[case] chain: &[&str]) {
+    let csvs = csvs(links);
+    let found = Lineage::new(&csvs).chain(&csvs[0]);
+    assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), chain);
+}
+
+#[test]
+fn each_has_one_before_and_those_after_it() {
+    let csvs = csvs(&[("a", ""), ("b", "a"), ("c", "b")]);
+    let lineage = Lineage::new(&csvs);
+    assert_eq!(lineage.replaced_by(&csvs[1]), Some(&csvs[0]));
+    assert_eq!(lineage.replacement_of(&csvs[1]), Some(&csvs[2]));
+    assert_eq!(names(&lineage.successors(&csvs[0])), ["b", "c"]);
+    assert_eq!(lineage.replaced_by(&csvs[0]), None);
+    assert_eq!(lineage.replacement_of(&csvs[2]), None);
+}
+
+#[rstest]
+#[case::itself(&[("a", "a")])]
+#[case::each_other(&[("a", "b"), ("b", "a")])]
+#[case::three(&[("a", "b"), ("b", "c"), ("c", "a")])]
+fn in_a_circle_nobody_replaces_anybody(#[case] links: &[(&str, &str)]) {
+    let csvs = csvs(links);
+    let lineage = Lineage::new(&csvs);
+    for csv in &csvs {
+        assert_eq!(lineage.replaced_by(csv), None);
+        assert_eq!(
+            lineage.successors(csv),
+            Vec::<&ClusterServiceVersion>::new()
+        );
+    }
+}
+
+#[test]
+fn what_follows_a_circle_still_replaces_its_end() {
+    let csvs = csvs(&[("a", "b"), ("b", "a"), ("c", "b")]);
+    let lineage = Lineage::new(&csvs);
+    assert_eq!(lineage.replaced_by(&csvs[2]), Some(&csvs[1]));
+    assert_eq!(lineage.replacement_of(&csvs[1]), Some(&csvs[2]));
+    assert_eq!(lineage.replacement_of(&csvs[0]), None);
+}
+
+#[test]
+fn of_several_that_want_to_replace_one_that_runs_comes_first() {
+    let mut csvs = csvs(&[("a", ""), ("b", "a"), ("c", "a")]);
+    assert_eq!(
+        Lineage::new(&csvs)
+            .replacement_of(&csvs[0])
+            .unwrap()
+            .name_any(),
+        "b"
+    );
+    csvs[2].status.get_or_insert_default().phase = CsvPhase::Succeeded;
+    assert_eq!(
+        Lineage::new(&csvs)
+            .replacement_of(&csvs[0])
+            .unwrap()
+            .name_any(),
+        "c"
+    );
+}
+
+#[test]
+fn copies_replace_nothing() {
+    let mut csvs = csvs(&[("a", ""), ("b", "a")]);
+    csvs[1].status.get_or_insert_default().reason = CsvReason::Copied;
+    assert_eq!(Lineage::new(&csvs).replacement_of(&csvs[0]), None);
+}
+
+#[rstest]
+#[case("", "", false)]
+#[case("Pending", "RequirementsNotMet", false)]
+#[case("Pending", "AllRequirementsMet", true)]
+#[case("InstallReady", "AllRequirementsMet", true)]
+#[case("Installing", "InstallWaiting", true)]
+#[case("Succeeded", "InstallSucceeded", true)]
+#[case("Failed", "AllRequirementsMet", false)]
+fn one_that_is_ready_can_take_over(
+    #[case] phase: &str,
+    #[case] reason: &str,
+    #[case] is_ready: bool,
+) {
+    let mut csv = csv("a", "", phase);
+    csv.status.get_or_insert_default().reason = CsvReason::from(reason);
+    assert_eq!(is_ready_to_take_over(&csv), is_ready);
+}
