@@ -187,8 +187,12 @@ async fn look_up(context: &Context, address: &str) -> anyhow::Result<String> {
     let service = api.get(name).await.map_err(|error| {
         anyhow::anyhow!("Service {namespace}/{name} of the address cannot be read: {error}")
     })?;
-    let ip = service.spec.and_then(|spec| spec.cluster_ip);
-    match ip.filter(|ip| !ip.is_empty() && ip != "None") {
+    let spec = service.spec.unwrap_or_default();
+    // It stands for something outside of the cluster.
+    if let Some(host) = spec.external_name.filter(|host| !host.is_empty()) {
+        return Ok(format!("{host}:{port}"));
+    }
+    match spec.cluster_ip.filter(|ip| !ip.is_empty() && ip != "None") {
         Some(ip) if ip.contains(':') => Ok(format!("[{ip}]:{port}")),
         Some(ip) => Ok(format!("{ip}:{port}")),
         None => anyhow::bail!(
