@@ -9,12 +9,14 @@
 //! finishes the job.
 
 mod bundles;
+mod cache;
 mod catalog_source;
 mod catalogs;
 mod census;
 mod components;
 mod context;
 mod error;
+mod fetches;
 mod images;
 mod install_plan;
 mod key;

@@ -14,6 +14,7 @@ use kube::{Client, ResourceExt as _};
 
 use super::catalogs::Catalogs;
 use super::components::Components;
+use super::fetches::Fetches;
 use super::images::Images;
 use super::key::ObjectKey;
 use super::metrics::Metrics;
@@ -41,6 +42,8 @@ pub(crate) struct Context {
     pub(crate) queues: Queues,
     pub(crate) catalogs: Catalogs,
     pub(crate) images: Images,
+    /// Bundles that are being fetched.
+    pub(crate) fetches: Fetches,
     pub(crate) events: Recorder,
     pub(crate) metrics: Metrics,
     pub(crate) leads: AtomicBool,

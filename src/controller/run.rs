@@ -18,7 +18,8 @@ use super::catalogs::Catalogs;
 use super::census::census;
 use super::components::Components;
 use super::context::{Caches, Context, Queues};
-use super::error::next;
+use super::error::attend;
+use super::fetches::Fetches;
 use super::images::Images;
 use super::key::ObjectKey;
 use super::leader::Candidate;
@@ -27,7 +28,7 @@ use super::queue::{Work, queue};
 use super::settings::Settings;
 use super::upkeep::{self, Upkeep};
 use super::watch::{Cache, Watch};
-use super::{catalog_source, install_plan, leader, namespace};
+use super::{cache, catalog_source, install_plan, leader, namespace};
 use crate::api::labels;
 use crate::catalog::source;
 use crate::plan::apply::Applier;
@@ -129,6 +130,7 @@ impl Controllers {
                 olm_config,
             },
             catalogs: Catalogs::default(),
+            fetches: Fetches::default(),
             events: Recorder::new(client.clone(), reporter),
             metrics: Metrics::new(),
             applier: Applier::new(client.clone()),
@@ -175,11 +177,12 @@ impl Controllers {
                 .run(WORKERS, stop, move |key: ObjectKey| {
                     let context = context.clone();
                     async move {
-                        let outcome = catalog_source::reconcile(&context, &key).await;
-                        next("CatalogSource", &key, outcome)
+                        let reconcile = catalog_source::reconcile(&context, &key);
+                        attend("CatalogSource", &key, reconcile).await
                     }
                 })
         });
+        tasks.spawn(cache::keep_small(context.clone(), stop.clone()));
         let writers = Writers {
             namespaces: work.namespaces,
             install_plans: work.install_plans,
@@ -207,8 +210,8 @@ impl Writers {
                 .run(WORKERS, stop.clone(), move |key: String| {
                     let context = of.clone();
                     async move {
-                        let outcome = namespace::reconcile(&context, &key).await;
-                        next("Namespace", &key, outcome)
+                        let reconcile = namespace::reconcile(&context, &key);
+                        attend("Namespace", &key, reconcile).await
                     }
                 }),
         );
@@ -218,8 +221,8 @@ impl Writers {
                 .run(WORKERS, stop.clone(), move |key: ObjectKey| {
                     let context = of.clone();
                     async move {
-                        let outcome = install_plan::reconcile(&context, &key).await;
-                        next("InstallPlan", &key, outcome)
+                        let reconcile = Box::pin(install_plan::reconcile(&context, &key));
+                        attend("InstallPlan", &key, reconcile).await
                     }
                 }),
         );

@@ -226,6 +226,38 @@ async fn a_changed_config_map_is_a_changed_catalog() {
 }
 
 #[tokio::test]
+async fn another_config_map_is_another_catalog() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        let before = scene.ready_catalog("hub").await?;
+        let data = config_map_data(&[stable([scene.operator("mole", "1.0.0")])]);
+        scene
+            .create(json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}, "data": data,
+            }))
+            .await?;
+        scene
+            .patch::<CatalogSource>("hub", json!({"spec": {"configMap": "other"}}))
+            .await?;
+        scene.subscribe("mole", "hub", json!({})).await?;
+        scene.at_latest("mole", "mole.v1.0.0").await?;
+        let after = scene
+            .until("hub", "with the other ConfigMap", |it: &CatalogSource| {
+                let reference = it.status.as_ref().map(|it| it.config_map_reference.as_ref());
+                reference.flatten().is_some_and(|it| it.name == "other")
+            })
+            .await?;
+        let digest = |it: CatalogSource| it.status.unwrap_or_default().digest;
+        ensure!(digest(before) != digest(after));
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_catalog_whose_config_map_is_missing_says_so_and_recovers() {
     on_cluster(async |case| {
         let scene = Scene::new(case).await?;

@@ -11,7 +11,7 @@ use chandler::api::subscription::Subscription;
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
 use kube::ResourceExt as _;
 use kube::api::DeleteParams;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::case::on_cluster;
 use crate::support::scene::Scene;
@@ -432,34 +432,58 @@ async fn a_bundle_whose_csv_has_no_api_version_is_refused_in_words() {
 async fn deprecations_of_package_channel_and_bundle_are_said_and_unsaid() {
     on_cluster(async |case| {
         let scene = Scene::new(case).await?;
+        let shop = scene.shop();
         let channels = [stable([scene.operator("gopher", "1.0.0")])];
-        let image = scene.shop().push_bundle(&channels[0].operators[0]).await?;
+        let image = shop.push_bundle(&channels[0].operators[0]).await?;
         let images = [("gopher.v1.0.0".to_owned(), image)];
         let plain = blobs(&channels, &images);
-        let mut deprecated = plain.clone();
-        deprecated.push(json!({"schema": "olm.deprecations", "package": "gopher", "entries": [
-            {"reference": {"schema": "olm.package"}, "message": "no more gophers"},
-            {"reference": {"schema": "olm.channel", "name": "stable"}, "message": "not stable"},
-            {"reference": {"schema": "olm.bundle", "name": "gopher.v1.0.0"}, "message": "too old"},
-        ]}));
-        let shop = scene.shop();
-        let catalog = shop.push_blobs("hub", &deprecated).await?;
+        let deprecated = |entries: &[Value]| {
+            let mut blobs = plain.clone();
+            blobs.push(
+                json!({"schema": "olm.deprecations", "package": "gopher", "entries": entries}),
+            );
+            blobs
+        };
+        let entries = [
+            json!({"reference": {"schema": "olm.package"}, "message": "no more gophers"}),
+            json!({
+                "reference": {"schema": "olm.channel", "name": "stable"}, "message": "not stable",
+            }),
+            json!({
+                "reference": {"schema": "olm.bundle", "name": "gopher.v1.0.0"}, "message": "too old",
+            }),
+        ];
+        let catalog = shop.push_blobs("hub", &plain).await?;
         scene.catalog_of("hub", &catalog, json!({})).await?;
         scene
             .subscribe("gopher", "hub", json!({"channel": "stable"}))
             .await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        // What is installed becomes deprecated later.
+        shop.push_blobs("hub", &deprecated(&entries)).await?;
         let package = scene.said("gopher", Type::PackageDeprecated).await?;
         ensure!(
-            package
-                .message
-                .contains("olm.package/gopher: no more gophers"),
+            package.message == "olm.package/gopher: no more gophers",
             "{package:?}"
         );
+        let channel = scene.said("gopher", Type::ChannelDeprecated).await?;
+        ensure!(
+            channel.message == "olm.channel/stable: not stable",
+            "{channel:?}"
+        );
         let bundle = scene.said("gopher", Type::BundleDeprecated).await?;
-        ensure!(bundle.message.contains("too old"), "{bundle:?}");
+        ensure!(
+            bundle.message == "olm.bundle/gopher.v1.0.0: too old",
+            "{bundle:?}"
+        );
+        let all = scene.said("gopher", Type::Deprecated).await?;
+        for part in [&package, &channel, &bundle] {
+            ensure!(all.message.contains(&part.message), "{all:?}");
+        }
+        shop.push_blobs("hub", &deprecated(&entries[..2])).await?;
+        scene.unsaid("gopher", Type::BundleDeprecated).await?;
+        scene.said("gopher", Type::PackageDeprecated).await?;
         scene.said("gopher", Type::ChannelDeprecated).await?;
-        scene.said("gopher", Type::Deprecated).await?;
         shop.push_blobs("hub", &plain).await?;
         scene.unsaid("gopher", Type::Deprecated).await?;
         Ok(())

@@ -14,6 +14,7 @@ use crate::api::subscription::Subscription;
 use crate::controller::catalogs::Known;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
+use crate::plan::Patience;
 use crate::plan::subscription::{Catalog, Csv, Groups, Health, Plan, Surroundings};
 use crate::resolver::CatalogKey;
 
@@ -86,6 +87,13 @@ impl World {
             let value = group.annotations().get(labels::EXCLUDE_GLOBAL_NAMESPACE);
             value.is_some_and(|value| value == "true")
         })
+    }
+
+    /// How long bundles may take. Where a group makes no sense, none is fetched.
+    pub(super) fn patience(&self) -> Patience {
+        let group = self.groups.first();
+        let said = group.and_then(|group| Patience::of(group).ok());
+        said.unwrap_or_default()
     }
 
     /// The catalogs that the namespace may use.
