@@ -209,10 +209,7 @@ async fn a_changed_config_map_is_a_changed_catalog() {
         scene.ready_catalog("hub").await?;
         scene.subscribe("gopher", "hub", manual()).await?;
         let second = scene.operator("gopher", "1.1.0").replaces("1.0.0");
-        let data = config_map_data(&[stable([first, second])]);
-        scene
-            .patch::<ConfigMap>("hub", json!({"data": data}))
-            .await?;
+        scene.restock("hub", &[stable([first, second])]).await?;
         scene
             .until("gopher", "offered the new version", |it: &Subscription| {
                 it.status
@@ -412,17 +409,8 @@ async fn a_global_catalog_serves_other_namespaces_and_its_news_reach_them() {
         .await?;
         scene.group("own").await?;
         let first = scene.operator("gopher", "1.0.0");
-        let data = config_map_data(&[stable([first.clone()])]);
         scene
-            .create_in(&global, json!({
-                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hub"}, "data": data,
-            }))
-            .await?;
-        scene
-            .create_in(&global, json!({
-                "apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource",
-                "metadata": {"name": "hub"}, "spec": {"sourceType": "internal", "configMap": "hub"},
-            }))
+            .config_map_catalog_in(&global, "hub", &[stable([first.clone()])])
             .await?;
         scene
             .subscribe("gopher", "hub", json!({"sourceNamespace": global}))

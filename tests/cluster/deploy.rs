@@ -106,16 +106,16 @@ async fn install_from_a_registry_behind_a_service(
                     "name": "opm", "image": image,
                     "args": [
                         "serve", "/configs", "--port", "50051", "--pprof-addr", "",
-                        "--cache-dir", "/cache",
+                        "--cache-dir", "/tmp/cache", "--cache-enforce-integrity=false",
                     ],
-                    "volumeMounts": [{"name": "cache", "mountPath": "/cache"}],
+                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
                     "securityContext": {
                         "allowPrivilegeEscalation": false, "runAsNonRoot": true,
                         "capabilities": {"drop": ["ALL"]},
                         "seccompProfile": {"type": "RuntimeDefault"},
                     },
                 }],
-                "volumes": [{"name": "cache", "emptyDir": {}}],
+                "volumes": [{"name": "tmp", "emptyDir": {}}],
             },
         }))
         .await?;

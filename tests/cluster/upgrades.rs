@@ -166,14 +166,7 @@ async fn a_dependency_replaces_its_own_predecessor() {
 
 /// A CRD with one more version, which is not stored.
 fn two_versions(operator: &Operator, kind: &str) -> Value {
-    let mut crd = operator.crd(kind);
-    let mut second = crd["spec"]["versions"][0].clone();
-    second["name"] = json!("v2");
-    second["storage"] = json!(false);
-    if let Some(versions) = crd["spec"]["versions"].as_array_mut() {
-        versions.push(second);
-    }
-    crd
+    with_versions(operator, kind, &[("v1", true, true), ("v2", true, false)])
 }
 
 async fn versions(scene: &Scene<'_>, crd: &str) -> anyhow::Result<Vec<String>> {
@@ -221,6 +214,124 @@ async fn the_owner_of_an_api_brings_a_new_version_of_it() {
             alongside == expected.iter().collect::<Vec<_>>(),
             "{alongside:?}"
         );
+        crds.delete(&name, &DeleteParams::default()).await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// A CRD with these versions: name, whether it is served, whether it is stored.
+fn with_versions(operator: &Operator, kind: &str, versions: &[(&str, bool, bool)]) -> Value {
+    let mut crd = operator.crd(kind);
+    let first = crd["spec"]["versions"][0].clone();
+    let versions = versions.iter().map(|(name, served, stored)| {
+        let mut version = first.clone();
+        version["name"] = json!(name);
+        version["served"] = json!(served);
+        version["storage"] = json!(stored);
+        version
+    });
+    crd["spec"]["versions"] = versions.collect();
+    crd
+}
+
+#[tokio::test]
+async fn versions_of_an_api_come_and_go_as_long_as_what_is_stored_stays() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let (v1, v2) = (("v1", true, true), ("v2", true, false));
+        let cases = [
+            (
+                "added",
+                &[v1][..],
+                &[("v1", true, false), ("v2", true, true)][..],
+            ),
+            ("removed", &[v1, v2], &[v1, ("v3", true, false)]),
+            ("unserved", &[v1], &[v1, ("v3", false, false)]),
+        ];
+        for (package, before, after) in cases {
+            let of = |version: &str, versions: &[(&str, bool, bool)]| {
+                let operator = scene.operator(package, version).owns(package);
+                let crd = with_versions(&operator, package, versions);
+                operator.with(crd)
+            };
+            let old = of("1.0.0", before);
+            let new = of("1.1.0", after).replaces("1.0.0");
+            let name = old.crd_name(package);
+            scene
+                .config_map_catalog(package, &[stable([old.clone()])])
+                .await?;
+            scene.subscribe(package, package, json!({})).await?;
+            let plan = scene.plan_of(package, InstallPlanPhase::Complete).await?;
+            scene
+                .create(json!({
+                    "apiVersion": format!("{}.example.com/v1", scene.namespace), "kind": package,
+                    "metadata": {"name": "mine"}, "spec": {},
+                }))
+                .await?;
+            scene.restock(package, &[stable([old, new])]).await?;
+            scene.next_plan(package, &plan).await?;
+            let expected: Vec<&str> = after.iter().map(|(name, _, _)| *name).collect();
+            let found = versions(&scene, &name).await?;
+            ensure!(found == expected, "{package}: {found:?}");
+            let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+            crds.delete(&name, &DeleteParams::default()).await?;
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_version_of_an_api_is_retired_step_by_step() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let of = |version: &str, versions: &[(&str, bool, bool)]| {
+            let operator = scene.operator("gopher", version).owns("Gopher");
+            let crd = with_versions(&operator, "Gopher", versions);
+            operator.with(crd)
+        };
+        let steps = [
+            of("1.0.0", &[("v1", true, true)]),
+            of("1.1.0", &[("v2", true, true), ("v1", true, false)]).replaces("1.0.0"),
+            of(
+                "1.2.0",
+                &[
+                    ("v2", true, true),
+                    ("v3", true, false),
+                    ("v1", false, false),
+                ],
+            )
+            .replaces("1.1.0"),
+        ];
+        let name = steps[0].crd_name("Gopher");
+        scene
+            .config_map_catalog("hub", &[stable([steps[0].clone()])])
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let mut plan = scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
+        scene
+            .create(json!({
+                "apiVersion": format!("{}.example.com/v1", scene.namespace), "kind": "Gopher",
+                "metadata": {"name": "old"}, "spec": {},
+            }))
+            .await?;
+        for (count, csv, expected) in [
+            (2, "gopher.v1.1.0", &["v2", "v1"][..]),
+            (3, "gopher.v1.2.0", &["v2", "v3", "v1"]),
+        ] {
+            let known = steps[..count].iter().cloned();
+            scene.restock("hub", &[stable(known)]).await?;
+            scene.at_latest("gopher", csv).await?;
+            plan = scene.next_plan("gopher", &plan).await?;
+            let found = versions(&scene, &name).await?;
+            ensure!(found == expected, "{found:?}");
+            // The lifecycle of CSVs takes the old one away.
+            let old = format!("gopher.v1.{}.0", count - 2);
+            scene.delete::<ClusterServiceVersion>(&old).await?;
+        }
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
         crds.delete(&name, &DeleteParams::default()).await?;
         Ok(())
     })
