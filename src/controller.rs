@@ -9,6 +9,7 @@
 //! finishes the job.
 
 mod bundles;
+mod cache;
 mod catalog_source;
 mod catalogs;
 mod census;
@@ -16,6 +17,7 @@ mod cluster_service_version;
 mod components;
 mod context;
 mod error;
+mod fetches;
 mod images;
 mod install_plan;
 mod key;

@@ -63,6 +63,19 @@ pub const OS_PREFIX: &str = "operatorframework.io/os.";
 pub const ARCH_PREFIX: &str = "operatorframework.io/arch.";
 /// Value of an [`OS_PREFIX`] or [`ARCH_PREFIX`] label.
 pub const SUPPORTED: &str = "supported";
+/// The value of [`OWNER`] for an owner of this name: the name, or a hash of one that is too long for
+/// a label. OLM writes the long name all the same, and the API server refuses the object.
+pub fn owner_value(name: &str) -> String {
+    if name.len() > LONGEST_VALUE {
+        super::hash::base62_sha224(name.as_bytes())
+    } else {
+        name.to_owned()
+    }
+}
+
+/// Kubernetes' limit for the value of a label.
+const LONGEST_VALUE: usize = 63;
+
 /// Prefix of the labels that mark the components of an Operator; see [`component`].
 pub const COMPONENT_PREFIX: &str = "operators.coreos.com/";
 /// Prefix of the labels on the namespaces an OperatorGroup targets; see [`operator_group_member`].

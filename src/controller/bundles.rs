@@ -11,7 +11,7 @@ use crate::publish;
 use crate::resolver::Install;
 
 /// Why the contents of a bundle cannot be had.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Problem {
     /// To try again may help.
     Failed(String),

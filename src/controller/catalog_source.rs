@@ -126,6 +126,8 @@ fn label(catalog: &CatalogKey) -> Object {
 }
 
 fn forget(context: &Context, catalog: &CatalogKey) {
+    let snapshots = &context.metrics.catalog_source_snapshots;
+    snapshots.remove(&label(catalog));
     if context.catalogs.remove(catalog) {
         context.tell_users_of(catalog);
     }

@@ -59,6 +59,13 @@ impl Catalogs {
             .cloned()
     }
 
+    /// The digests of all that serves.
+    pub(crate) fn digests(&self) -> Vec<String> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let contents = known.values().filter_map(|known| known.content.as_ref());
+        contents.map(|content| content.digest.clone()).collect()
+    }
+
     /// Takes note of what was found, and says whether that is news.
     pub(crate) fn set(&self, key: &CatalogKey, mut known: Known) -> bool {
         let mut catalogs = self.known.write().unwrap_or_else(PoisonError::into_inner);

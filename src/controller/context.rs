@@ -15,6 +15,7 @@ use kube::{Client, ResourceExt as _};
 use super::catalogs::Catalogs;
 use super::cluster_service_version::Attempts;
 use super::components::Components;
+use super::fetches::Fetches;
 use super::images::Images;
 use super::key::ObjectKey;
 use super::metrics::Metrics;
@@ -43,6 +44,8 @@ pub(crate) struct Context {
     pub(crate) catalogs: Catalogs,
     pub(crate) images: Images,
     pub(crate) attempts: Attempts,
+    /// Bundles that are being fetched.
+    pub(crate) fetches: Fetches,
     pub(crate) events: Recorder,
     pub(crate) metrics: Metrics,
     pub(crate) leads: AtomicBool,

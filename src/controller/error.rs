@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use tracing::Instrument as _;
+
 use super::queue::Next;
 use super::words;
 
@@ -44,8 +46,18 @@ impl Error {
 /// How long the cache may take to hear of a change.
 const CATCH_UP: Duration = Duration::from_millis(100);
 
-/// What comes after a reconcile.
-pub(crate) fn next(kind: &str, key: &impl Display, outcome: Result<Next, Error>) -> Next {
+/// Looks at something, in a span of its own, and says what comes after.
+pub(crate) async fn attend(
+    kind: &'static str,
+    key: &impl Display,
+    reconcile: impl Future<Output = Result<Next, Error>>,
+) -> Next {
+    let span = tracing::info_span!("reconcile", kind, %key);
+    let outcome = reconcile.instrument(span).await;
+    next(kind, key, outcome)
+}
+
+fn next(kind: &str, key: &impl Display, outcome: Result<Next, Error>) -> Next {
     match outcome {
         Ok(next) => next,
         Err(error) if error.is_stale() => {

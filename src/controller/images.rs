@@ -1,15 +1,19 @@
 //! Catalogs and bundles out of registries, with the pull secrets of a catalog.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
+use tokio::sync::{RwLock, RwLockReadGuard};
 
 use super::words;
 use crate::catalog::source::{self, Sources};
+use crate::oci::Digest;
 use crate::oci::auth::AuthConfig;
 use crate::oci::client::{Registry, Settings};
-use crate::oci::pull::PullOptions;
+use crate::oci::pull::{PullOptions, blobs_of};
 use crate::publish::{self, PulledBundle, pull_bundle};
 
 /// Where images come from.
@@ -19,7 +23,12 @@ pub(crate) struct Images {
     cache: PathBuf,
     /// Without any pull secrets.
     plain: Sources,
+    /// Whoever pulls has it for reading, so that nothing is taken away from under them.
+    pulling: RwLock<()>,
 }
+
+/// How long the text of a digest is.
+pub(crate) const DIGEST: usize = "sha256:".len() + 64;
 
 /// Why an image cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +50,8 @@ pub(crate) enum Error {
     #[error(transparent)]
     Image(#[from] crate::oci::Error),
     #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
     Catalog(#[from] source::Error),
     #[error(transparent)]
     Bundle(#[from] publish::Error),
@@ -56,6 +67,7 @@ impl Images {
         Ok(Self {
             client,
             plain: Sources::new(&cache, options)?,
+            pulling: RwLock::default(),
             settings,
             cache,
         })
@@ -84,6 +96,37 @@ impl Images {
         Ok(Sources::new(&self.cache, options)?)
     }
 
+    /// Has everything that is in the cache stay there, until what this gives is dropped.
+    pub(crate) async fn pulling(&self) -> RwLockReadGuard<'_, ()> {
+        self.pulling.read().await
+    }
+
+    /// Takes out of the cache what belongs to none of these images and was not used for a while.
+    /// Nothing is done, and false returned, while somebody pulls.
+    pub(crate) async fn prune(
+        &self,
+        needed: BTreeSet<Digest>,
+        unused_for: Duration,
+    ) -> Result<bool, Error> {
+        let Ok(_alone) = self.pulling.try_write() else {
+            return Ok(false);
+        };
+        let store = self.plain.blobs().clone();
+        let pruned = tokio::task::spawn_blocking(move || {
+            let mut keep = BTreeSet::new();
+            for image in &needed {
+                keep.extend(blobs_of(image, &store)?);
+            }
+            store.prune(&keep, unused_for)
+        });
+        let pruned = pruned.await.map_err(std::io::Error::other)??;
+        if pruned.files > 0 {
+            let (files, bytes) = (pruned.files, pruned.bytes);
+            tracing::info!(files, bytes, "removed from the cache what nobody needs");
+        }
+        Ok(true)
+    }
+
     /// Pulls a bundle of a catalog with these pull secrets.
     pub(crate) async fn bundle(
         &self,
@@ -93,6 +136,7 @@ impl Images {
     ) -> Result<PulledBundle, Error> {
         let sources = self.sources(namespace, secrets).await?;
         let location = image.parse()?;
+        let _pulling = self.pulling().await;
         Ok(pull_bundle(&location, sources.options(), sources.blobs()).await?)
     }
 }

@@ -1,7 +1,11 @@
 //! What is counted, under the names that OLM gave it.
 
-use std::fmt::Write as _;
+mod summary;
+mod syncs;
+
+use std::fmt;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -9,6 +13,13 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+
+use self::summary::Summary;
+use self::syncs::Syncs;
+use crate::api::subscription::Subscription;
+
+/// What the text ends with.
+const END: &str = "# EOF\n";
 
 /// An object by its namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -51,7 +62,9 @@ pub(crate) struct Metrics {
     catalog_source_content: Family<Content, Gauge>,
     pub(crate) catalog_source_snapshots: Family<Object, Counter>,
     subscription_count: Gauge,
+    subscription_syncs: Syncs,
     install_plan_count: Gauge,
+    resolutions: Summary,
     pub(crate) install_plan_warnings: Counter,
     pub(crate) csv_upgrades: Counter,
     pub(crate) leads: Gauge,
@@ -89,6 +102,11 @@ impl Metrics {
                 metrics.subscription_count.clone(),
             );
             r.register(
+                "subscription_sync",
+                "How often a subscription was looked at",
+                metrics.subscription_syncs.counters.clone(),
+            );
+            r.register(
                 "install_plan_count",
                 "Number of install plans",
                 metrics.install_plan_count.clone(),
@@ -112,20 +130,37 @@ impl Metrics {
         metrics
     }
 
+    /// Takes note of a look at a namespace with these Subscriptions.
+    pub(crate) fn synced(&self, namespace: &str, subscriptions: &[Subscription]) {
+        self.subscription_syncs.looked_at(namespace, subscriptions);
+    }
+
+    /// Takes note of a resolution.
+    pub(crate) fn resolved(&self, has_succeeded: bool, took: Duration) {
+        let outcome = if has_succeeded { "succeeded" } else { "failed" };
+        self.resolutions.observe(outcome, took);
+    }
+
     /// Everything as text.
     pub(crate) fn encode(&self, census: &Census) -> String {
         let mut text = String::new();
-        let written = match self.registry.lock() {
-            Ok(registry) => {
-                // Two who ask at once get whole answers: the registry is locked.
-                self.take(census);
-                encode(&mut text, &registry)
-            }
-            Err(_) => write!(text, "# EOF"),
-        };
         // Writing to a string does not fail.
-        let _ = written;
+        let _ = self.write(census, &mut text);
         text
+    }
+
+    fn write(&self, census: &Census, text: &mut String) -> fmt::Result {
+        if let Ok(registry) = self.registry.lock() {
+            // Two who ask at once get whole answers: the registry is locked.
+            self.take(census);
+            encode(text, &registry)?;
+        }
+        text.truncate(text.trim_end_matches(END).len());
+        let help = "How long resolutions took";
+        self.resolutions
+            .encode("olm_resolution_duration_seconds", help, text)?;
+        text.push_str(END);
+        Ok(())
     }
 
     fn take(&self, census: &Census) {
@@ -147,5 +182,98 @@ impl Metrics {
                 self.catalog_source_content.get_or_create(&content).set(1);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn subscription(namespace: &str, installed: &str) -> Subscription {
+        serde_json::from_value(json!({
+            "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
+            "metadata": {"name": "ship", "namespace": namespace},
+            "spec": {
+                "name": "ship", "channel": "stable", "source": "hub", "sourceNamespace": "olm",
+                "installPlanApproval": "Manual",
+            },
+            "status": {"installedCSV": installed, "lastUpdated": "2026-01-01T00:00:00Z"},
+        }))
+        .unwrap()
+    }
+
+    fn syncs(metrics: &Metrics) -> Vec<String> {
+        let text = metrics.encode(&Census::default());
+        let lines = text.lines().map(str::to_owned);
+        lines
+            .filter(|line| line.starts_with("subscription_sync_total"))
+            .collect()
+    }
+
+    #[test]
+    fn every_metric_of_olm_about_catalogs_subscriptions_and_plans_is_told() {
+        let metrics = Metrics::new();
+        metrics.resolved(true, Duration::from_secs(1));
+        metrics.synced("port", &[subscription("port", "ship.v1")]);
+        let catalog = Object {
+            namespace: "olm".into(),
+            name: "hub".into(),
+        };
+        let snapshots = &metrics.catalog_source_snapshots;
+        snapshots.get_or_create(&catalog).inc();
+        let text = metrics.encode(&Census {
+            subscriptions: 1,
+            install_plans: 2,
+            catalogs: vec![CatalogState {
+                object: catalog,
+                is_ready: true,
+                digest: None,
+            }],
+        });
+        for line in [
+            "install_plan_count 2",
+            "subscription_count 1",
+            "catalog_source_count 1",
+            "catalogsource_ready{namespace=\"olm\",name=\"hub\"} 1",
+            "catalog_source_snapshots_total{namespace=\"olm\",name=\"hub\"} 1",
+            "subscription_sync_total{name=\"ship\",installed=\"ship.v1\",channel=\"stable\",package=\"ship\",approval=\"Manual\"} 1",
+            "olm_resolution_duration_seconds{outcome=\"succeeded\",quantile=\"0.95\"} 1.0",
+            "olm_resolution_duration_seconds_count{outcome=\"succeeded\"} 1",
+            "installplan_warnings_total 0",
+        ] {
+            assert!(
+                text.lines().any(|it| it == line),
+                "{line} is not in\n{text}"
+            );
+        }
+        assert!(text.ends_with("\n# EOF\n"), "{text}");
+        assert_eq!(text.matches("# EOF").count(), 1);
+    }
+
+    #[test]
+    fn a_subscription_has_one_counter_and_none_when_it_is_gone() {
+        let metrics = Metrics::new();
+        metrics.synced("port", &[subscription("port", "")]);
+        metrics.synced("port", &[subscription("port", "ship.v1")]);
+        metrics.synced("port", &[subscription("port", "ship.v1")]);
+        let [line] = syncs(&metrics).try_into().unwrap();
+        assert!(
+            line.contains("installed=\"ship.v1\"") && line.ends_with("} 2"),
+            "{line}"
+        );
+        metrics.synced("port", &[]);
+        assert_eq!(syncs(&metrics), [""; 0]);
+    }
+
+    #[test]
+    fn subscriptions_of_one_name_in_two_namespaces_share_a_counter() {
+        let metrics = Metrics::new();
+        metrics.synced("port", &[subscription("port", "ship.v1")]);
+        metrics.synced("dock", &[subscription("dock", "ship.v1")]);
+        metrics.synced("dock", &[]);
+        let [line] = syncs(&metrics).try_into().unwrap();
+        assert!(line.ends_with("} 2"), "{line}");
     }
 }

@@ -7,9 +7,11 @@ mod planning;
 mod resolution;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::Api;
 use kube::runtime::events::{Event, EventType};
 use kube::{Resource as _, ResourceExt as _};
@@ -19,6 +21,7 @@ use self::resolution::Answer;
 use self::world::World;
 use super::context::Context;
 use super::error::Error;
+use super::key::ObjectKey;
 use super::queue::Next;
 use super::run::as_manager;
 use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
@@ -27,15 +30,18 @@ use crate::plan::subscription::{
     Bundles, Deprecations, Groups, Outcome, Situation, Surroundings, same, status,
 };
 use crate::resolver::{CatalogKey, Component, Snapshot};
+use SubscriptionConditionType::{BundleUnpackFailed, InstallPlanFailed, ResolutionFailed};
 
 /// How long a catalog is waited for that was never looked at, such as after a start: what is there
 /// a moment later was not missing. Others do not have to wait for one that takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Looks at one namespace.
-pub(super) async fn reconcile(context: &Context, namespace: &str) -> Result<Next, Error> {
+pub(super) async fn reconcile(context: &Arc<Context>, namespace: &str) -> Result<Next, Error> {
     let world = World::read(context, namespace).await?;
+    context.metrics.synced(namespace, &world.subscriptions);
     if world.subscriptions.is_empty() {
+        context.fetches.keep_only(namespace, &BTreeSet::new());
         return Ok(Next::Wait);
     }
     if let Some(catalog) = world.unread(context) {
@@ -66,8 +72,19 @@ pub(super) async fn reconcile(context: &Context, namespace: &str) -> Result<Next
         }
     }
     write_statuses(context, &world, &surroundings, answer.as_ref(), &progress).await?;
-    let is_stuck = progress.iter().any(Progress::is_worth_a_retry);
-    Ok(if is_stuck { Next::Retry } else { Next::Wait })
+    let underway = progress.iter().filter_map(|it| it.fingerprint.clone());
+    context.fetches.keep_only(namespace, &underway.collect());
+    Ok(progress.iter().map(|it| it.next).fold(Next::Wait, sooner))
+}
+
+/// The time that was said comes before the pause that grows.
+fn sooner(one: Next, other: Next) -> Next {
+    match (one, other) {
+        (Next::After(one), Next::After(other)) => Next::After(one.min(other)),
+        (after @ Next::After(_), _) | (_, after @ Next::After(_)) => after,
+        (Next::Retry, _) | (_, Next::Retry) => Next::Retry,
+        (Next::Wait, Next::Wait) => Next::Wait,
+    }
 }
 
 async fn write_statuses(
@@ -90,6 +107,7 @@ async fn write_statuses(
         }
     }
     let mut failed = None;
+    let mut unresolved = BTreeSet::new();
     for subscription in &world.subscriptions {
         let name = subscription.name_any();
         let unreadable = answer.and_then(|answer| answer.unreadable.get(&name));
@@ -109,9 +127,13 @@ async fn write_statuses(
         };
         let after = status(subscription, &situation, &now);
         // One that cannot be written stops no other.
-        if let Err(error) = write(context, subscription, after).await {
-            failed = failed.or(Some(error));
+        match write(context, subscription, after).await {
+            Ok(news) => unresolved.extend(news),
+            Err(error) => failed = failed.or(Some(error)),
         }
+    }
+    for problem in unresolved {
+        tell_namespace(context, &world.namespace, &problem).await;
     }
     failed.map_or(Ok(()), Err)
 }
@@ -133,15 +155,16 @@ fn deprecations(world: &World, subscription: &Subscription) -> Option<Deprecatio
     Deprecations::of(spec, &package, csv?)
 }
 
-/// Writes a status that says something new, and tells of what became worse.
+/// Writes a status that says something new, and tells of what became worse. Says why there is no
+/// solution, if that is news.
 async fn write(
     context: &Context,
     subscription: &Subscription,
     after: SubscriptionStatus,
-) -> Result<(), Error> {
+) -> Result<Option<String>, Error> {
     let before = subscription.status.clone().unwrap_or_default();
     if subscription.status.is_some() && same(&before, &after) {
-        return Ok(());
+        return Ok(None);
     }
     let mut object = subscription.clone();
     object.status = Some(after.clone());
@@ -154,33 +177,53 @@ async fn write(
         .map_err(Error::while_(format!(
             "writing the status of Subscription {name}"
         )))?;
-    for type_ in [
-        SubscriptionConditionType::ResolutionFailed,
-        SubscriptionConditionType::BundleUnpackFailed,
-        SubscriptionConditionType::InstallPlanFailed,
-    ] {
-        tell(context, subscription, &before, &after, &type_).await;
+    for type_ in [ResolutionFailed, BundleUnpackFailed, InstallPlanFailed] {
+        if let Some(message) = news(&before, &after, &type_) {
+            let reference = subscription.object_ref(&());
+            tell(context, &reference, &type_, &message).await;
+        }
     }
-    Ok(())
+    Ok(news(&before, &after, &ResolutionFailed))
 }
 
-async fn tell(
-    context: &Context,
-    subscription: &Subscription,
+/// The message of a condition that is True and was not before, or said something else.
+fn news(
     before: &SubscriptionStatus,
     after: &SubscriptionStatus,
     type_: &SubscriptionConditionType,
-) {
+) -> Option<String> {
     let is_true = |status: &SubscriptionStatus| {
         let condition = status.condition(type_);
         condition
             .filter(|condition| condition.status == ConditionStatus::True)
             .map(|condition| (condition.reason.clone(), condition.message.clone()))
     };
-    let Some((_, message)) = is_true(after).filter(|now| is_true(before).as_ref() != Some(now))
-    else {
+    let (_, message) = is_true(after).filter(|now| is_true(before).as_ref() != Some(now))?;
+    Some(message)
+}
+
+/// OLM tells the namespace, once for all its Subscriptions, and some look there.
+async fn tell_namespace(context: &Context, namespace: &str, problem: &str) {
+    let key = ObjectKey::new("", namespace);
+    let Some(object) = context.caches.namespaces.get(&key) else {
         return;
     };
+    let reference = ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Namespace".to_owned()),
+        name: Some(namespace.to_owned()),
+        uid: object.metadata.uid.clone(),
+        ..ObjectReference::default()
+    };
+    tell(context, &reference, &ResolutionFailed, problem).await;
+}
+
+async fn tell(
+    context: &Context,
+    about: &ObjectReference,
+    type_: &SubscriptionConditionType,
+    message: &str,
+) {
     let event = Event {
         type_: EventType::Warning,
         reason: type_.to_string(),
@@ -188,8 +231,7 @@ async fn tell(
         action: "Resolving".to_owned(),
         secondary: None,
     };
-    let reference = subscription.object_ref(&());
-    if let Err(error) = context.events.publish(&event, &reference).await {
+    if let Err(error) = context.events.publish(&event, about).await {
         tracing::debug!(%error, "the event could not be written");
     }
 }

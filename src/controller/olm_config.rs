@@ -19,13 +19,15 @@ pub(super) async fn reconcile(context: &Context) -> Result<Next, Error> {
     let Some(config) = context.caches.olm_configs.get(&key) else {
         return Ok(Next::Wait);
     };
-    // Who sees some namespaces only cannot tell how the cluster is.
-    if !context.settings.watched_namespaces.is_empty() {
-        return Ok(Next::Wait);
-    }
     let copies = copies(context, config.spec.copies_csvs());
     let status = copied_csvs::status(&config, copies, &context.now());
     if config.status.as_ref() == Some(&status) {
+        return Ok(Next::Wait);
+    }
+    // Others may care for other namespaces, and two who see different parts of a cluster would
+    // contradict each other for ever.
+    let sees_all = context.settings.watched_namespaces.is_empty();
+    if !sees_all && copied_csvs::is_answered(&config, copies) {
         return Ok(Next::Wait);
     }
     let mut config = (*config).clone();
@@ -55,6 +57,7 @@ fn copies(context: &Context, are_wanted: bool) -> copied_csvs::Copies {
         .iter()
         .filter(|namespace| namespace.metadata.deletion_timestamp.is_none())
         .map(|namespace| namespace.name_any())
+        .filter(|namespace| context.settings.cares_for(namespace))
         .collect();
     let csvs: Vec<Csv> = caches
         .csvs

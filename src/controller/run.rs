@@ -19,7 +19,8 @@ use super::census::census;
 use super::cluster_service_version::{self, Attempts};
 use super::components::Components;
 use super::context::{Caches, Context, Queues};
-use super::error::next;
+use super::error::attend;
+use super::fetches::Fetches;
 use super::images::Images;
 use super::key::ObjectKey;
 use super::leader::Candidate;
@@ -28,7 +29,7 @@ use super::queue::{Work, queue};
 use super::settings::Settings;
 use super::upkeep::{self, Upkeep};
 use super::watch::{Cache, Watch};
-use super::{catalog_source, install_plan, leader, namespace};
+use super::{cache, catalog_source, install_plan, leader, namespace};
 use crate::api::cluster_service_version::ClusterServiceVersionSpec;
 use crate::api::labels;
 use crate::catalog::source;
@@ -141,6 +142,7 @@ impl Controllers {
             },
             catalogs: Catalogs::default(),
             attempts: Attempts::default(),
+            fetches: Fetches::default(),
             events: Recorder::new(client.clone(), reporter),
             metrics: Metrics::new(),
             applier: Applier::new(client.clone()),
@@ -189,11 +191,12 @@ impl Controllers {
                 .run(WORKERS, stop, move |key: ObjectKey| {
                     let context = context.clone();
                     async move {
-                        let outcome = catalog_source::reconcile(&context, &key).await;
-                        next("CatalogSource", &key, outcome)
+                        let reconcile = catalog_source::reconcile(&context, &key);
+                        attend("CatalogSource", &key, reconcile).await
                     }
                 })
         });
+        tasks.spawn(cache::keep_small(context.clone(), stop.clone()));
         let writers = Writers {
             namespaces: work.namespaces,
             install_plans: work.install_plans,
@@ -223,8 +226,8 @@ impl Writers {
                 .run(WORKERS, stop.clone(), move |key: String| {
                     let context = of.clone();
                     async move {
-                        let outcome = namespace::reconcile(&context, &key).await;
-                        next("Namespace", &key, outcome)
+                        let reconcile = namespace::reconcile(&context, &key);
+                        attend("Namespace", &key, reconcile).await
                     }
                 }),
         );
@@ -234,8 +237,8 @@ impl Writers {
                 .run(WORKERS, stop.clone(), move |key: ObjectKey| {
                     let context = of.clone();
                     async move {
-                        let outcome = install_plan::reconcile(&context, &key).await;
-                        next("InstallPlan", &key, outcome)
+                        let reconcile = Box::pin(install_plan::reconcile(&context, &key));
+                        attend("InstallPlan", &key, reconcile).await
                     }
                 }),
         );
@@ -243,8 +246,8 @@ impl Writers {
         tasks.spawn(self.csvs.run(WORKERS, stop.clone(), move |key: ObjectKey| {
             let context = of.clone();
             async move {
-                let outcome = Box::pin(cluster_service_version::reconcile(&context, &key)).await;
-                next("ClusterServiceVersion", &key, outcome)
+                let reconcile = Box::pin(cluster_service_version::reconcile(&context, &key));
+                attend("ClusterServiceVersion", &key, reconcile).await
             }
         }));
         self.upkeep.spawn(context, stop, tasks);

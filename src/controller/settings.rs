@@ -1,6 +1,7 @@
 //! What is decided when the process starts.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::oci::client;
 use crate::version::Version;
@@ -20,6 +21,8 @@ pub struct Settings {
     pub watched_namespaces: Vec<String>,
     /// Where images and indexes are kept. May be deleted at any time.
     pub cache: PathBuf,
+    /// How long what nobody needs stays in the cache, and how often is looked for it.
+    pub cache_rest: Duration,
     /// How registries are spoken to.
     pub registries: client::Settings,
     /// The version of the cluster.

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
-use super::error::next;
+use super::error::attend;
 use super::key::ObjectKey;
 use super::queue::Work;
 use super::watch::{Cache, Watch};
@@ -43,8 +43,8 @@ impl Upkeep {
         let run = self.operator_groups.run(WORKERS, stop.clone(), move |key| {
             let context = of.clone();
             async move {
-                let outcome = operator_group::reconcile(&context, &key).await;
-                next("OperatorGroup", &key, outcome)
+                let reconcile = operator_group::reconcile(&context, &key);
+                attend("OperatorGroup", &key, reconcile).await
             }
         });
         tasks.spawn(run);
@@ -52,8 +52,8 @@ impl Upkeep {
         let run = self.operators.run(WORKERS, stop.clone(), move |name| {
             let context = of.clone();
             async move {
-                let outcome = operator::reconcile(&context, &name).await;
-                next("Operator", &name, outcome)
+                let reconcile = operator::reconcile(&context, &name);
+                attend("Operator", &name, reconcile).await
             }
         });
         tasks.spawn(run);
@@ -61,8 +61,8 @@ impl Upkeep {
         let run = self.adoptions.run(WORKERS, stop.clone(), move |namespace| {
             let context = of.clone();
             async move {
-                let outcome = operator::adopt(&context, &namespace).await;
-                next("adoption in Namespace", &namespace, outcome)
+                let reconcile = operator::adopt(&context, &namespace);
+                attend("adoption in Namespace", &namespace, reconcile).await
             }
         });
         tasks.spawn(run);
@@ -70,8 +70,8 @@ impl Upkeep {
         let run = self.olm_config.run(1, stop.clone(), move |()| {
             let context = of.clone();
             async move {
-                let outcome = olm_config::reconcile(&context).await;
-                next("OLMConfig", &crate::api::olm_config::NAME, outcome)
+                let reconcile = olm_config::reconcile(&context);
+                attend("OLMConfig", &crate::api::olm_config::NAME, reconcile).await
             }
         });
         tasks.spawn(run);

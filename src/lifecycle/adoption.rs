@@ -129,7 +129,7 @@ fn belongs_to(component: &Component, csv: &ClusterServiceVersion) -> bool {
     let owned_by_reference = csv.uid().is_some_and(|uid| component.owners.contains(&uid));
     let label = |key: &str| component.labels.get(key).map(String::as_str);
     let owned_by_label = label(labels::OWNER_KIND) == Some(CSV)
-        && label(labels::OWNER) == Some(csv.name_any().as_str())
+        && label(labels::OWNER) == Some(labels::owner_value(&csv.name_any()).as_str())
         && label(labels::OWNER_NAMESPACE) == csv.namespace().as_deref();
     let crds = &csv.spec.custom_resource_definitions.owned;
     let brought = component.kind == "CustomResourceDefinition"

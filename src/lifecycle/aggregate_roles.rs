@@ -5,6 +5,7 @@
 //! `view` ClusterRole that collect only the APIs of the group, for those who should not have more.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use k8s_openapi::api::rbac::v1::{AggregationRule, ClusterRole, PolicyRule};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
@@ -28,8 +29,6 @@ const VIEW: &str = "view";
 
 /// Kubernetes' limit for the name of an object.
 const NAME_LIMIT: usize = 253;
-/// Kubernetes' limit for the value of a label.
-const LABEL_LIMIT: usize = 63;
 
 /// What the labels of a role say about the kind of its owner.
 pub const OWNER_KIND: &str = "OperatorGroup";
@@ -65,11 +64,7 @@ pub fn group_roles(group: &OperatorGroup, apis: &Apis) -> [ClusterRole; 3] {
 
 /// The owner's name is shown where it fits; what belongs to whom is told by the names of the roles.
 fn group_role_labels(namespace: &str, group: &str) -> BTreeMap<String, String> {
-    let owner = if group.len() > LABEL_LIMIT {
-        base62_sha224(group.as_bytes())
-    } else {
-        group.to_owned()
-    };
+    let owner = labels::owner_value(group);
     BTreeMap::from([
         (labels::MANAGED.to_owned(), "true".to_owned()),
         (labels::OWNER.to_owned(), owner),
@@ -176,32 +171,44 @@ pub fn api_roles(csv: &ClusterServiceVersion, definitions: &[Definition]) -> Vec
     roles
 }
 
-/// The objects that define APIs of an operator of which a role is missing: only these have to be
-/// looked up.
+/// The objects that define APIs of an operator of which a role is missing, or not as it should be:
+/// only these have to be looked up.
 pub fn without_roles(
     csv: &ClusterServiceVersion,
-    exists: impl Fn(&str) -> bool,
+    present: impl Fn(&str) -> Option<Arc<ClusterRole>>,
 ) -> Vec<(DefinitionKind, String)> {
-    let lacks = |name: &str, version: &str, roles: &[&str]| {
-        let mut names = roles.iter().map(|role| format!("{name}-{version}-{role}"));
-        names.any(|name| !exists(&name))
+    let crds = &csv.spec.custom_resource_definitions.owned;
+    let crds = crds
+        .iter()
+        .map(|owned| (DefinitionKind::Crd, owned.name.clone()));
+    let services = &csv.spec.api_service_definitions.owned;
+    let services = services
+        .iter()
+        .map(|owned| (DefinitionKind::ApiService, owned.api_service_name()));
+    let lacks = |(kind, name): &(DefinitionKind, String)| {
+        let definition = Definition {
+            kind: *kind,
+            name: name.clone(),
+            // Whose it is tells the API server's garbage collector, which nobody can deceive for
+            // long: another owner is gone, and the role with it.
+            uid: String::new(),
+        };
+        let wanted = api_roles(csv, std::slice::from_ref(&definition));
+        let mut wanted = wanted.iter();
+        wanted.any(|role| present(&role.name_any()).is_none_or(|found| !is_as(&found, role)))
     };
-    let mut missing = Vec::new();
-    for owned in &csv.spec.custom_resource_definitions.owned {
-        if lacks(
-            &owned.name,
-            &owned.version,
-            &["admin", "edit", VIEW, "crdview"],
-        ) {
-            missing.push((DefinitionKind::Crd, owned.name.clone()));
-        }
-    }
-    for owned in &csv.spec.api_service_definitions.owned {
-        if lacks(&owned.name, &owned.version, &["admin", "edit", VIEW]) {
-            missing.push((DefinitionKind::ApiService, owned.api_service_name()));
-        }
-    }
+    let mut missing: Vec<(DefinitionKind, String)> = crds.chain(services).filter(lacks).collect();
+    missing.dedup();
     missing
+}
+
+/// Whether a role allows what it should, and says so by its labels. It may have others.
+fn is_as(found: &ClusterRole, wanted: &ClusterRole) -> bool {
+    let labels = found.labels();
+    let mut wanted_labels = wanted.labels().iter();
+    found.rules == wanted.rules
+        && found.aggregation_rule == wanted.aggregation_rule
+        && wanted_labels.all(|(key, value)| labels.get(key) == Some(value))
 }
 
 fn access_roles(

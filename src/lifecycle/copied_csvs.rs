@@ -77,6 +77,16 @@ pub fn status(config: &OlmConfig, copies: Copies, now: &Time) -> OlmConfigStatus
     after
 }
 
+/// Whether the status answers what is configured well enough for somebody who sees a part of the
+/// cluster only: it is about what is configured now, and does not deny what this one sees done.
+pub fn is_answered(config: &OlmConfig, copies: Copies) -> bool {
+    let wanted = wanted(config, copies);
+    let conditions = config.status.as_ref().map(|it| it.conditions.as_slice());
+    let said = conditions.unwrap_or_default().iter();
+    let mut said = said.filter(|it| it.type_ == wanted.type_ && it.reason == wanted.reason);
+    said.any(|it| it.message == wanted.message || copies == Copies::Underway)
+}
+
 /// The messages are OLM's, which clients know.
 fn wanted(config: &OlmConfig, copies: Copies) -> Condition {
     let (status, reason, message) = match (config.spec.copies_csvs(), copies) {
@@ -186,6 +196,24 @@ mod tests {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         let (homes, namespaces) = (names(&["home"]), names(&["home", "one", "two"]));
         assert_eq!(judge(are_wanted, &homes, &namespaces, &csvs), expected);
+    }
+
+    #[rstest]
+    #[case::nothing_said(None, Copies::AsWanted, false)]
+    #[case::said(Some((true, Copies::AsWanted)), Copies::AsWanted, true)]
+    #[case::others_are_done(Some((true, Copies::AsWanted)), Copies::Underway, true)]
+    #[case::the_last_one_is_done(Some((true, Copies::Underway)), Copies::AsWanted, false)]
+    #[case::something_else_is_configured(Some((false, Copies::AsWanted)), Copies::Underway, false)]
+    fn who_sees_a_part_adds_what_is_missing_and_contradicts_nobody(
+        #[case] said: Option<(bool, Copies)>,
+        #[case] seen: Copies,
+        #[case] expected: bool,
+    ) {
+        let spec = |disabled: bool| json!({"features": {"disableCopiedCSVs": disabled}});
+        let mut asked = config(&spec(true));
+        asked.status =
+            said.map(|(disabled, copies)| status(&config(&spec(disabled)), copies, &time(1)));
+        assert_eq!(is_answered(&asked, seen), expected);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! An image from wherever it is into the store, and its files out of there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -136,6 +136,39 @@ pub async fn pull_image(
             Err(places.error())
         }
     }
+}
+
+/// Everything in the store that belongs to the image of a digest, as far as it is there, for
+/// [`BlobStore::prune`]: of all its platforms.
+pub fn blobs_of(image: &Digest, store: &BlobStore) -> Result<BTreeSet<Digest>, Error> {
+    let mut found = BTreeSet::from([image.clone()]);
+    let mut manifests = vec![image.clone()];
+    while let Some(digest) = manifests.pop() {
+        let Some(bytes) = store.read(&digest, MAX_DOCUMENT)? else {
+            continue;
+        };
+        // What cannot be read names nothing.
+        let named: Vec<String> = match Manifest::read(&bytes, "") {
+            Ok(Manifest::Image(manifest)) => {
+                let layers = manifest.layers.into_iter().map(|layer| layer.digest);
+                layers.chain([manifest.config.digest]).collect()
+            }
+            Ok(Manifest::Index(index)) => {
+                let listed = index.manifests.into_iter().map(|entry| entry.digest);
+                let listed: Vec<String> = listed.collect();
+                let new = listed.iter().filter_map(|digest| digest.parse().ok());
+                manifests.extend(new.filter(|digest| !found.contains(digest)));
+                listed
+            }
+            Err(_) => continue,
+        };
+        found.extend(
+            named
+                .iter()
+                .filter_map(|digest| digest.parse::<Digest>().ok()),
+        );
+    }
+    Ok(found)
 }
 
 /// The files below a folder of an image, by their path there. Works through all layers: call it

@@ -107,6 +107,24 @@ pub enum BuildError {
     /// The permissions of the operator cannot be read.
     #[error(transparent)]
     Rbac(#[from] RbacError),
+    /// Nobody could store the plan.
+    #[error(
+        "the InstallPlan for {csvs} would have {size} bytes, and etcd takes no more than {limit}: catalog {catalog} has bundle {largest} without an image, so that the plan has to hold all of it ({share} bytes); ask the catalog's authors to put it into an image (`chandler bundle push`) and name that"
+    )]
+    TooLarge {
+        /// What the plan would install.
+        csvs: String,
+        /// How large the plan would be.
+        size: usize,
+        /// How large it may be.
+        limit: usize,
+        /// The bundle with the largest part of it.
+        largest: String,
+        /// How large that is.
+        share: usize,
+        /// Its catalog.
+        catalog: String,
+    },
 }
 
 /// Makes the plan for a solution. It has a name, owners, and a status with all steps.
@@ -171,7 +189,36 @@ pub fn build(input: Input<'_>) -> Result<InstallPlan, BuildError> {
         },
         ..InstallPlanStatus::default()
     });
+    if let Some(error) = too_large(&plan) {
+        return Err(error);
+    }
     Ok(plan)
+}
+
+/// What is larger the API server refuses, in words that help nobody. etcd takes 1.5 MiB; some of that
+/// is for what the API server adds, such as who wrote which field.
+const SIZE_LIMIT: usize = 1_450_000;
+
+fn too_large(plan: &InstallPlan) -> Option<BuildError> {
+    // Texts and numbers: writing them does not fail.
+    let size = serde_json::to_vec(plan).map_or(0, |json| json.len());
+    if size <= SIZE_LIMIT {
+        return None;
+    }
+    let mut shares: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for step in plan.status.iter().flat_map(|status| &status.plan) {
+        let bundle = (step.resolving.as_str(), step.resource.source_name.as_str());
+        *shares.entry(bundle).or_default() += step.resource.manifest.len();
+    }
+    let ((largest, catalog), share) = shares.into_iter().max_by_key(|(_, share)| *share)?;
+    Some(BuildError::TooLarge {
+        csvs: plan.spec.cluster_service_version_names.join(", "),
+        size,
+        limit: SIZE_LIMIT,
+        largest: largest.to_owned(),
+        share,
+        catalog: catalog.to_owned(),
+    })
 }
 
 fn bundle_steps(input: Input<'_>, install: &Install) -> Result<Vec<Step>, BuildError> {
@@ -322,12 +369,12 @@ fn owners(input: Input<'_>) -> Vec<OwnerReference> {
 
 /// What a plan says that waits for approval.
 fn waiting(input: Input<'_>, name: &str) -> String {
+    let namespace = input.namespace;
     let reasons = match input.approvals.reasons.join("; ") {
         reasons if reasons.is_empty() => reasons,
         reasons => format!(": {reasons}"),
     };
     format!(
-        "waits for approval{reasons}. To approve it: kubectl patch installplan {name} -n {} --type merge -p '{{\"spec\":{{\"approved\":true}}}}'",
-        input.namespace
+        "waits for approval{reasons}. To approve it: chandler approve {name} -n {namespace}, or: kubectl patch installplan {name} -n {namespace} --type merge -p '{{\"spec\":{{\"approved\":true}}}}'"
     )
 }

@@ -206,7 +206,7 @@ fn newest_crd(object: Value) -> Result<Value, ObjectError> {
 /// Ties an object to its CSV: by an owner reference in a namespace, by labels elsewhere.
 fn belong(metadata: &mut Map<String, Value>, placement: Placement<'_>) {
     if !placement.namespaced {
-        label(metadata, labels::OWNER, placement.csv);
+        label(metadata, labels::OWNER, &labels::owner_value(placement.csv));
         label(metadata, labels::OWNER_NAMESPACE, placement.namespace);
         label(metadata, labels::OWNER_KIND, CSV_KIND);
         return;

@@ -237,7 +237,7 @@ impl Owner<'_> {
         let mut metadata = json!({
             "name": name,
             "labels": {
-                labels::OWNER: self.csv,
+                labels::OWNER: labels::owner_value(self.csv),
                 labels::OWNER_NAMESPACE: self.namespace,
                 labels::OWNER_KIND: "ClusterServiceVersion",
                 labels::PERMISSIONS_HASH: hash,

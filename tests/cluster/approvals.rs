@@ -5,14 +5,13 @@ use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{InstallPlanPhase, SubscriptionConditionType as Type};
 use chandler::api::install_plan::{Approval, InstallPlan};
 use chandler::api::subscription::Subscription;
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::support::case::on_cluster;
 use crate::support::scene::{Scene, condition, manual, plan_name};
-use crate::support::wares::{config_map_data, stable};
+use crate::support::wares::stable;
 
 #[tokio::test]
 async fn a_manual_plan_waits_until_somebody_approves_it() {
@@ -80,17 +79,15 @@ async fn a_patch_policy_lets_patches_through_and_asks_for_the_rest() {
             .subscribe("gopher", "hub", json!({"policy": {"approval": "Patch"}}))
             .await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
-        let data = config_map_data(&[stable([first.clone(), patch.clone()])]);
         scene
-            .patch::<ConfigMap>("hub", json!({"data": data}))
+            .restock("hub", &[stable([first.clone(), patch.clone()])])
             .await?;
         scene.at_latest("gopher", "gopher.v1.0.1").await?;
         let csvs = scene.api::<ClusterServiceVersion>();
         csvs.delete("gopher.v1.0.0", &DeleteParams::default())
             .await?;
-        let data = config_map_data(&[stable([first, patch, minor])]);
         scene
-            .patch::<ConfigMap>("hub", json!({"data": data}))
+            .restock("hub", &[stable([first, patch, minor])])
             .await?;
         let waiting = scene
             .until("gopher", "asked for approval", |it: &Subscription| {
@@ -117,10 +114,7 @@ async fn a_pending_plan_that_is_out_of_date_is_made_anew() {
             .plan_of("gopher", InstallPlanPhase::RequiresApproval)
             .await?;
         let second = scene.operator("gopher", "2.0.0").replaces("1.0.0");
-        let data = config_map_data(&[stable([first, second])]);
-        scene
-            .patch::<ConfigMap>("hub", json!({"data": data}))
-            .await?;
+        scene.restock("hub", &[stable([first, second])]).await?;
         let offered = scene
             .until("gopher", "offered 2.0.0", |it: &Subscription| {
                 let status = it.status.clone().unwrap_or_default();

@@ -209,10 +209,7 @@ async fn a_changed_config_map_is_a_changed_catalog() {
         scene.ready_catalog("hub").await?;
         scene.subscribe("gopher", "hub", manual()).await?;
         let second = scene.operator("gopher", "1.1.0").replaces("1.0.0");
-        let data = config_map_data(&[stable([first, second])]);
-        scene
-            .patch::<ConfigMap>("hub", json!({"data": data}))
-            .await?;
+        scene.restock("hub", &[stable([first, second])]).await?;
         scene
             .until("gopher", "offered the new version", |it: &Subscription| {
                 it.status
@@ -220,6 +217,38 @@ async fn a_changed_config_map_is_a_changed_catalog() {
                     .is_some_and(|status| status.current_csv == "gopher.v1.1.0")
             })
             .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn another_config_map_is_another_catalog() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        let before = scene.ready_catalog("hub").await?;
+        let data = config_map_data(&[stable([scene.operator("mole", "1.0.0")])]);
+        scene
+            .create(json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}, "data": data,
+            }))
+            .await?;
+        scene
+            .patch::<CatalogSource>("hub", json!({"spec": {"configMap": "other"}}))
+            .await?;
+        scene.subscribe("mole", "hub", json!({})).await?;
+        scene.at_latest("mole", "mole.v1.0.0").await?;
+        let after = scene
+            .until("hub", "with the other ConfigMap", |it: &CatalogSource| {
+                let reference = it.status.as_ref().map(|it| it.config_map_reference.as_ref());
+                reference.flatten().is_some_and(|it| it.name == "other")
+            })
+            .await?;
+        let digest = |it: CatalogSource| it.status.unwrap_or_default().digest;
+        ensure!(digest(before) != digest(after));
         Ok(())
     })
     .await;
@@ -380,17 +409,8 @@ async fn a_global_catalog_serves_other_namespaces_and_its_news_reach_them() {
         .await?;
         scene.group("own").await?;
         let first = scene.operator("gopher", "1.0.0");
-        let data = config_map_data(&[stable([first.clone()])]);
         scene
-            .create_in(&global, json!({
-                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hub"}, "data": data,
-            }))
-            .await?;
-        scene
-            .create_in(&global, json!({
-                "apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource",
-                "metadata": {"name": "hub"}, "spec": {"sourceType": "internal", "configMap": "hub"},
-            }))
+            .config_map_catalog_in(&global, "hub", &[stable([first.clone()])])
             .await?;
         scene
             .subscribe("gopher", "hub", json!({"sourceNamespace": global}))

@@ -15,11 +15,12 @@ use tokio::process::Command;
 use crate::support::case::{Case, on_cluster};
 use crate::support::cluster::repository;
 use crate::support::data::skipped;
+use crate::support::opm;
 use crate::support::scene::Scene;
-use crate::support::wares::stable;
+use crate::support::wares::{blobs, stable};
 
 #[tokio::test]
-async fn two_replicas_run_as_pods_without_any_rights_on_their_node_and_install_an_operator() {
+async fn two_replicas_run_as_pods_without_any_rights_on_their_node_and_install_operators() {
     on_cluster(async |case| {
         if !case.cluster.real_node {
             skipped(&case.name, "no real node: that needs root on Linux");
@@ -52,6 +53,7 @@ async fn two_replicas_run_as_pods_without_any_rights_on_their_node_and_install_a
         scene.config_map_catalog("hub", &[stable([gopher])]).await?;
         scene.subscribe("gopher", "hub", json!({})).await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        install_from_a_registry_behind_a_service(&scene, registry).await?;
         let binding = [
             "delete",
             "clusterrolebinding",
@@ -62,6 +64,76 @@ async fn two_replicas_run_as_pods_without_any_rights_on_their_node_and_install_a
         Ok(())
     })
     .await;
+}
+
+/// The name of the Service is looked up through the API: no DNS runs in the cluster of the tests.
+async fn install_from_a_registry_behind_a_service(
+    scene: &Scene<'_>,
+    registry: &str,
+) -> anyhow::Result<()> {
+    let Some(opm) = opm::binary()? else {
+        skipped(&scene.case.name, "opm cannot be built here");
+        return Ok(());
+    };
+    let mole = scene.operator("mole", "1.0.0").owns("Mole");
+    let lines: Vec<String> = blobs(&[stable([mole])], &[])
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let files = vec![
+        File {
+            path: "opm".to_owned(),
+            mode: 0o755,
+            content: fs_err::read(opm)?,
+        },
+        File {
+            path: "configs/catalog.json".to_owned(),
+            mode: 0o644,
+            content: lines.join("\n").into_bytes(),
+        },
+    ];
+    let start = Start {
+        entrypoint: vec!["/opm".to_owned()],
+        user: "65532:65532".to_owned(),
+        ..Start::default()
+    };
+    let image = Image::build_layers(vec![files], &start, Compression::None)?;
+    let name = format!("{registry}/chandler-test/opm:latest");
+    let image = push(&image, &name, Transport::Plain).await?;
+    scene
+        .create(json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "registry", "labels": {"app": "registry"}},
+            "spec": {
+                "containers": [{
+                    "name": "opm", "image": image,
+                    "args": [
+                        "serve", "/configs", "--port", "50051", "--pprof-addr", "",
+                        "--cache-dir", "/tmp/cache", "--cache-enforce-integrity=false",
+                    ],
+                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+                    "securityContext": {
+                        "allowPrivilegeEscalation": false, "runAsNonRoot": true,
+                        "capabilities": {"drop": ["ALL"]},
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                }],
+                "volumes": [{"name": "tmp", "emptyDir": {}}],
+            },
+        }))
+        .await?;
+    scene
+        .create(json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "registry"},
+            "spec": {"selector": {"app": "registry"}, "ports": [{"port": 50051}]},
+        }))
+        .await?;
+    let address = format!("registry.{}.svc:50051", scene.namespace);
+    scene.catalog_at("remote", &address).await?;
+    scene.ready_catalog("remote").await?;
+    scene.subscribe("mole", "remote", json!({})).await?;
+    scene.at_latest("mole", "mole.v1.0.0").await?;
+    Ok(())
 }
 
 /// The binary of this build in an image. Debug information would make it ten times as large.

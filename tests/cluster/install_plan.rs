@@ -1,15 +1,20 @@
 //! InstallPlans carried out on a real API server. Plans are made by hand, as OLM would have left them,
 //! so that each test says exactly what is in its plan.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{InstallPlanConditionType, InstallPlanPhase, StepStatus};
 use chandler::api::install_plan::{InstallPlan, InstallPlanStatus};
 use chandler::api::labels;
 use chandler::api::operator_group::OperatorGroup;
 use chandler::plan::apply::{Applier, How};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Service, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -500,13 +505,34 @@ async fn a_crd_that_harms_objects_fails_the_plan_until_they_are_changed() {
 
 #[tokio::test]
 async fn a_plan_of_olm_finds_its_manifests_in_the_config_map() {
+    let data = json!({
+        "csv.yaml": csv("ship.v1").to_string(), "settings.yaml": config_map("settings").to_string(),
+    });
+    a_plan_of_olm_is_carried_out(json!({"data": data})).await;
+}
+
+#[tokio::test]
+async fn a_plan_of_olm_finds_its_manifests_in_the_config_map_where_they_are_compressed() {
+    // What OLM has compressed, it has written as base64, and so does JSON once more.
+    let packed = |object: &Value| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(object.to_string().as_bytes()).unwrap();
+        STANDARD.encode(STANDARD.encode(encoder.finish().unwrap()))
+    };
+    let data = json!({
+        "csv.yaml": packed(&csv("ship.v1")), "settings.yaml": packed(&config_map("settings")),
+    });
+    a_plan_of_olm_is_carried_out(json!({"binaryData": data})).await;
+}
+
+/// `unpacked` is what the ConfigMap has that OLM unpacked a bundle into.
+async fn a_plan_of_olm_is_carried_out(mut unpacked: Value) {
     on_cluster(async |case| {
         let town = Town::new(case).await?;
-        let data = json!({
-            "csv.yaml": csv("ship.v1").to_string(), "settings.yaml": config_map("settings").to_string(),
-        });
-        let unpacked = json!({"metadata": {"name": "unpacked"}, "data": data});
-        town.config_maps().create(&PostParams::default(), &serde_json::from_value(unpacked)?).await?;
+        unpacked["metadata"] = json!({"name": "unpacked"});
+        town.config_maps()
+            .create(&PostParams::default(), &serde_json::from_value(unpacked)?)
+            .await?;
         let reference = json!({
             "kind": "ConfigMap", "name": "unpacked", "namespace": town.namespace,
             "catalogSourceName": "hub", "catalogSourceNamespace": town.namespace,

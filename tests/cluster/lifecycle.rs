@@ -254,7 +254,7 @@ async fn what_an_operator_has_outside_its_namespace_goes_with_it() {
                 it.labels().get("olm.owner.kind").map(String::as_str)
                     == Some("ClusterServiceVersion")
             })
-            .map(|it| it.name_any())
+            .map(kube::ResourceExt::name_any)
             .collect();
         ensure!(left.is_empty(), "{left:?}");
         Ok(())

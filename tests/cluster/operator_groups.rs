@@ -197,6 +197,14 @@ async fn roles_collect_the_apis_of_a_groups_operators() {
         }
         let role = roles.get(&format!("{}-v1-crdview", crd.name_any())).await?;
         ensure!(role.owner_references()[0].uid == crd.uid().unwrap_or_default());
+        // What somebody changes by hand is put right.
+        let edit = format!("{}-v1-edit", crd.name_any());
+        let rights = roles.get(&edit).await?.rules;
+        let none = Patch::Merge(json!({"rules": []}));
+        roles.patch(&edit, &PatchParams::default(), &none).await?;
+        let is_restored =
+            move |role: Option<&ClusterRole>| role.is_some_and(|role| role.rules == rights);
+        case.wait(&roles, &edit, "restored", is_restored).await?;
         let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
         crds.delete(&crd.name_any(), &DeleteParams::default())
             .await?;

@@ -18,11 +18,12 @@ use crate::support::wares::stable;
 /// How long nothing is written once everything is done.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// What was written of anything but one object.
+/// What was written of anything but one object. The OLMConfig is for all tests of the cluster.
 fn others(writes: &[Write], name: &str) -> Vec<Write> {
+    let is_about = |it: &Write, what: &str| it.path.contains(what) || it.says(what);
     let others = writes
         .iter()
-        .filter(|it| !it.path.contains(name) && !it.says(name));
+        .filter(|it| !is_about(it, name) && !it.path.contains("/olmconfigs/"));
     others.cloned().collect()
 }
 

@@ -11,11 +11,11 @@ use chandler::api::subscription::Subscription;
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
 use kube::ResourceExt as _;
 use kube::api::DeleteParams;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::case::on_cluster;
+use crate::support::case::{Case, on_cluster};
 use crate::support::scene::Scene;
-use crate::support::wares::{blobs, config_map_data, stable};
+use crate::support::wares::{blobs, stable};
 
 #[tokio::test]
 async fn a_subscription_installs_from_images_with_its_dependencies() {
@@ -202,10 +202,7 @@ async fn a_skip_range_jumps_over_what_lies_between() {
         let newest = scene
             .operator("gopher", "3.0.0")
             .skip_range(">=1.0.0 <3.0.0");
-        let data = config_map_data(&[stable([newest])]);
-        scene
-            .patch::<ConfigMap>("hub", json!({"data": data}))
-            .await?;
+        scene.restock("hub", &[stable([newest])]).await?;
         scene.at_latest("gopher", "gopher.v3.0.0").await?;
         Ok(())
     })
@@ -225,9 +222,8 @@ async fn what_cannot_be_met_is_explained_and_the_explanation_goes_when_it_can() 
         ensure!(failed.reason == "ConstraintsNotSatisfiable", "{failed:?}");
         ensure!(failed.message.contains("Burrow"), "{failed:?}");
         let burrow = scene.operator("burrow", "1.0.0").owns("Burrow");
-        let data = config_map_data(&[stable([gopher]), stable([burrow])]);
         scene
-            .patch::<ConfigMap>("hub", json!({"data": data}))
+            .restock("hub", &[stable([gopher]), stable([burrow])])
             .await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
         scene.unsaid("gopher", Type::ResolutionFailed).await?;
@@ -315,10 +311,7 @@ async fn no_operator_group_and_two_are_said_at_once_and_one_mends_it() {
             two.message.contains("found 2 operatorGroups, expected 1"),
             "{two:?}"
         );
-        scene
-            .api::<OperatorGroup>()
-            .delete("two", &DeleteParams::default())
-            .await?;
+        scene.delete::<OperatorGroup>("two").await?;
         scene.unsaid("gopher", Type::ResolutionFailed).await?;
         Ok(())
     })
@@ -432,34 +425,58 @@ async fn a_bundle_whose_csv_has_no_api_version_is_refused_in_words() {
 async fn deprecations_of_package_channel_and_bundle_are_said_and_unsaid() {
     on_cluster(async |case| {
         let scene = Scene::new(case).await?;
+        let shop = scene.shop();
         let channels = [stable([scene.operator("gopher", "1.0.0")])];
-        let image = scene.shop().push_bundle(&channels[0].operators[0]).await?;
+        let image = shop.push_bundle(&channels[0].operators[0]).await?;
         let images = [("gopher.v1.0.0".to_owned(), image)];
         let plain = blobs(&channels, &images);
-        let mut deprecated = plain.clone();
-        deprecated.push(json!({"schema": "olm.deprecations", "package": "gopher", "entries": [
-            {"reference": {"schema": "olm.package"}, "message": "no more gophers"},
-            {"reference": {"schema": "olm.channel", "name": "stable"}, "message": "not stable"},
-            {"reference": {"schema": "olm.bundle", "name": "gopher.v1.0.0"}, "message": "too old"},
-        ]}));
-        let shop = scene.shop();
-        let catalog = shop.push_blobs("hub", &deprecated).await?;
+        let deprecated = |entries: &[Value]| {
+            let mut blobs = plain.clone();
+            blobs.push(
+                json!({"schema": "olm.deprecations", "package": "gopher", "entries": entries}),
+            );
+            blobs
+        };
+        let entries = [
+            json!({"reference": {"schema": "olm.package"}, "message": "no more gophers"}),
+            json!({
+                "reference": {"schema": "olm.channel", "name": "stable"}, "message": "not stable",
+            }),
+            json!({
+                "reference": {"schema": "olm.bundle", "name": "gopher.v1.0.0"}, "message": "too old",
+            }),
+        ];
+        let catalog = shop.push_blobs("hub", &plain).await?;
         scene.catalog_of("hub", &catalog, json!({})).await?;
         scene
             .subscribe("gopher", "hub", json!({"channel": "stable"}))
             .await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        // What is installed becomes deprecated later.
+        shop.push_blobs("hub", &deprecated(&entries)).await?;
         let package = scene.said("gopher", Type::PackageDeprecated).await?;
         ensure!(
-            package
-                .message
-                .contains("olm.package/gopher: no more gophers"),
+            package.message == "olm.package/gopher: no more gophers",
             "{package:?}"
         );
+        let channel = scene.said("gopher", Type::ChannelDeprecated).await?;
+        ensure!(
+            channel.message == "olm.channel/stable: not stable",
+            "{channel:?}"
+        );
         let bundle = scene.said("gopher", Type::BundleDeprecated).await?;
-        ensure!(bundle.message.contains("too old"), "{bundle:?}");
+        ensure!(
+            bundle.message == "olm.bundle/gopher.v1.0.0: too old",
+            "{bundle:?}"
+        );
+        let all = scene.said("gopher", Type::Deprecated).await?;
+        for part in [&package, &channel, &bundle] {
+            ensure!(all.message.contains(&part.message), "{all:?}");
+        }
+        shop.push_blobs("hub", &deprecated(&entries[..2])).await?;
+        scene.unsaid("gopher", Type::BundleDeprecated).await?;
+        scene.said("gopher", Type::PackageDeprecated).await?;
         scene.said("gopher", Type::ChannelDeprecated).await?;
-        scene.said("gopher", Type::Deprecated).await?;
         shop.push_blobs("hub", &plain).await?;
         scene.unsaid("gopher", Type::Deprecated).await?;
         Ok(())
@@ -537,9 +554,63 @@ async fn a_quota_holds_a_plan_up_until_there_is_room() {
                 },
             )
             .await?;
+        scene.delete::<ResourceQuota>("tight").await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// A scene whose group has an account without any rights, and a plan that stands still for that.
+async fn held_up_by_an_account(case: &Case) -> anyhow::Result<Scene<'_>> {
+    let scene = Scene::without_group(case).await?;
+    scene
+        .create(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "weak"}}))
+        .await?;
+    scene
+        .create(json!({
+            "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
+            "metadata": {"name": "own"},
+            "spec": {"targetNamespaces": [scene.namespace], "serviceAccountName": "weak"},
+        }))
+        .await?;
+    let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
+    let gopher = scene.operator("gopher", "1.0.0").may(&rule);
+    scene.config_map_catalog("hub", &[stable([gopher])]).await?;
+    scene.subscribe("gopher", "hub", json!({})).await?;
+    let plan = scene
+        .plan_of("gopher", InstallPlanPhase::Installing)
+        .await?;
+    scene
+        .until(&plan.name_any(), "refused", |plan: &InstallPlan| {
+            let message = plan.status.clone().unwrap_or_default().message;
+            let account = format!("system:serviceaccount:{}:weak", scene.namespace);
+            message.contains("forbidden") && message.contains(&account)
+        })
+        .await?;
+    Ok(scene)
+}
+
+#[tokio::test]
+async fn an_account_of_the_group_that_may_not_install_is_told_what_it_lacks() {
+    on_cluster(async |case| {
+        let scene = held_up_by_an_account(case).await?;
+        let rbac = "rbac.authorization.k8s.io";
         scene
-            .api::<ResourceQuota>()
-            .delete("tight", &DeleteParams::default())
+            .create(json!({
+                "apiVersion": format!("{rbac}/v1"), "kind": "Role", "metadata": {"name": "strong"},
+                "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}],
+            }))
+            .await?;
+        scene
+            .create(json!({
+                "apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding",
+                "metadata": {"name": "strong"},
+                "roleRef": {"apiGroup": rbac, "kind": "Role", "name": "strong"},
+                "subjects": [
+                    {"kind": "ServiceAccount", "name": "weak", "namespace": scene.namespace},
+                ],
+            }))
             .await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
         Ok(())
@@ -548,48 +619,18 @@ async fn a_quota_holds_a_plan_up_until_there_is_room() {
 }
 
 #[tokio::test]
-async fn an_account_of_the_group_that_may_not_install_is_told_what_it_lacks() {
+async fn a_group_that_gives_its_account_up_lets_its_plans_go_on() {
     on_cluster(async |case| {
-        let scene = Scene::without_group(case).await?;
-        scene
-            .create(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "weak"}}))
-            .await?;
-        scene
-            .create(json!({
-                "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
-                "metadata": {"name": "own"},
-                "spec": {"targetNamespaces": [scene.namespace], "serviceAccountName": "weak"},
-            }))
-            .await?;
-        let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
-        let gopher = scene.operator("gopher", "1.0.0").may(&rule);
-        scene.config_map_catalog("hub", &[stable([gopher])]).await?;
-        scene.subscribe("gopher", "hub", json!({})).await?;
-        let plan = scene.plan_of("gopher", InstallPlanPhase::Installing).await?;
-        scene
-            .until(&plan.name_any(), "refused", |plan: &InstallPlan| {
-                let message = plan.status.clone().unwrap_or_default().message;
-                let account = format!("system:serviceaccount:{}:weak", scene.namespace);
-                message.contains("forbidden") && message.contains(&account)
-            })
-            .await?;
-        for (kind, name) in [("Role", "strong"), ("RoleBinding", "strong")] {
-            let object = match kind {
-                "Role" => json!({
-                    "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
-                    "metadata": {"name": name},
-                    "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}],
-                }),
-                _ => json!({
-                    "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
-                    "metadata": {"name": name},
-                    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "strong"},
-                    "subjects": [{"kind": "ServiceAccount", "name": "weak", "namespace": scene.namespace}],
-                }),
-            };
-            scene.create(object).await?;
-        }
+        let scene = held_up_by_an_account(case).await?;
+        let nobody = json!({"spec": {"serviceAccountName": null}});
+        scene.patch::<OperatorGroup>("own", nobody).await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let plan = scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
+        let account = plan
+            .status
+            .unwrap_or_default()
+            .attenuated_service_account_ref;
+        ensure!(account.is_none(), "{account:?}");
         Ok(())
     })
     .await;

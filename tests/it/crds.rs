@@ -20,10 +20,11 @@ fn the_files_in_deploy_are_those_that_make_crds_writes() {
             )
         })
         .collect();
-    let files: String = expected
+    let files: Vec<String> = expected
         .keys()
         .map(|file| format!("  - {file}\n"))
         .collect();
+    let files = files.concat();
     expected.insert(
         "Kustomization".to_owned(),
         format!(

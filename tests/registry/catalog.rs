@@ -1,8 +1,7 @@
 //! Catalogs from a registry, a layout, a folder and a remote registry.
 
-use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use chandler::catalog::index::Index;
@@ -11,8 +10,8 @@ use chandler::oci::image::{Image, Start};
 use chandler::oci::layout::Layout;
 use chandler::oci::pull::PullOptions;
 
-use crate::support::cluster::repository;
 use crate::support::data::skipped;
+use crate::support::opm::Opm;
 use crate::support::registry::{Registry, client};
 use crate::{file, reference, start};
 
@@ -201,58 +200,13 @@ async fn images_of_another_kind_are_refused_with_what_to_do_instead() {
     assert!(matches!(error, Error::NoCatalog { .. }), "{error}");
 }
 
-/// Runs until it is dropped.
-struct Serving(Child, u16);
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// `opm serve` of a folder, or none where opm cannot be built.
-fn opm_serve(folder: &Path) -> Option<Serving> {
-    let tool = repository().join("deploy/local/cluster");
-    let built = Command::new(tool)
-        .args(["tool", "opm"])
-        .stderr(Stdio::inherit())
-        .output()
-        .unwrap();
-    if !built.status.success() {
-        return None;
-    }
-    let opm = String::from_utf8(built.stdout).unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let child = Command::new(opm.trim())
-        .arg("serve")
-        .arg(folder)
-        .args(["--port", &port.to_string(), "--pprof-addr", ""])
-        .current_dir(folder.parent().unwrap())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let serving = Serving(child, port);
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(Instant::now() < deadline, "opm does not answer");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Some(serving)
-}
-
 #[tokio::test]
 async fn a_remote_registry_of_opm_gives_what_its_files_say() {
     let folder = tempfile::tempdir().unwrap();
     let files = folder.path().join("files");
     fs_err::create_dir_all(&files).unwrap();
     fs_err::write(files.join("catalog.yaml"), CATALOG).unwrap();
-    let Some(opm) = opm_serve(&files) else {
+    let Some(opm) = Opm::serve(&files).unwrap() else {
         skipped(
             "a_remote_registry_of_opm_gives_what_its_files_say",
             "opm cannot be built here",
@@ -260,7 +214,7 @@ async fn a_remote_registry_of_opm_gives_what_its_files_say() {
         return;
     };
     let sources = sources(&folder.path().join("cache"), "127.0.0.1:1");
-    let remote = Source::parse(&format!("grpc://127.0.0.1:{}", opm.1)).unwrap();
+    let remote = Source::parse(&format!("grpc://127.0.0.1:{}", opm.port)).unwrap();
     let remote = sources.open(&remote).await.unwrap();
     let local = sources.open(&Source::Folder(files)).await.unwrap();
     assert_eq!(remote.index.problems().unwrap(), []);

@@ -134,6 +134,22 @@ impl Case {
         Err(anyhow!("{name} is not {what} after {deadline:?}:\n{last}"))
     }
 
+    /// Waits until something holds that is asked for again and again.
+    pub async fn eventually(
+        &self,
+        what: &str,
+        holds: impl AsyncFn() -> anyhow::Result<bool>,
+    ) -> anyhow::Result<()> {
+        let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+        while !holds().await? {
+            if tokio::time::Instant::now() > deadline {
+                return Err(anyhow!("not {what} after a minute"));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
     async fn delete(&self, namespaces: &[String]) {
         let api = Api::<Namespace>::all(self.client.clone());
         for name in namespaces {

@@ -1,5 +1,7 @@
 //! Controllers that run in the process of a test and care for its namespaces alone.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use chandler::controller::{Controllers, Error, Health, Settings};
 use chandler::oci::client;
@@ -45,6 +47,7 @@ impl Running {
             global_namespaces: Vec::new(),
             watched_namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
             cache: cache.path().to_owned(),
+            cache_rest: Duration::from_hours(1),
             registries,
             kube_version: Version::parse_tolerant(&version.git_version).ok(),
         };

@@ -12,7 +12,8 @@ use chandler::api::install_plan::InstallPlan;
 use chandler::api::subscription::{Subscription, SubscriptionCondition};
 use chandler::controller::Settings;
 use k8s_openapi::NamespaceResourceScope;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Resource, ResourceExt as _};
 use serde::Serialize;
@@ -144,15 +145,51 @@ impl<'c> Scene<'c> {
 
     /// A catalog in a ConfigMap of the same name.
     pub async fn config_map_catalog(&self, name: &str, channels: &[Channel]) -> anyhow::Result<()> {
-        self.create(json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
-            "data": config_map_data(channels),
-        }))
+        self.config_map_catalog_in(&self.namespace, name, channels)
+            .await
+    }
+
+    /// The same in another namespace.
+    pub async fn config_map_catalog_in(
+        &self,
+        namespace: &str,
+        name: &str,
+        channels: &[Channel],
+    ) -> anyhow::Result<()> {
+        let data = config_map_data(channels);
+        self.create_in(
+            namespace,
+            json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data,
+            }),
+        )
         .await?;
+        self.create_in(
+            namespace,
+            json!({
+                "apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource",
+                "metadata": {"name": name},
+                "spec": {"sourceType": "internal", "configMap": name},
+            }),
+        )
+        .await
+    }
+
+    /// Other content for a catalog in a ConfigMap.
+    pub async fn restock(&self, name: &str, channels: &[Channel]) -> anyhow::Result<()> {
+        let data = config_map_data(channels);
+        self.patch::<ConfigMap>(name, json!({"data": data})).await
+    }
+
+    /// A CatalogSource for a registry that speaks gRPC, which is looked at every second.
+    pub async fn catalog_at(&self, name: &str, address: &str) -> anyhow::Result<()> {
         self.create(json!({
             "apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource",
             "metadata": {"name": name},
-            "spec": {"sourceType": "internal", "configMap": name},
+            "spec": {
+                "sourceType": "grpc", "address": address,
+                "updateStrategy": {"registryPoll": {"interval": "1s"}},
+            },
         }))
         .await
     }
@@ -278,6 +315,50 @@ impl<'c> Scene<'c> {
                 .is_some_and(|status| status.phase == phase)
         })
         .await
+    }
+
+    /// Waits until a Subscription names another plan than this one that is done, and gives it.
+    pub async fn next_plan(
+        &self,
+        subscription: &str,
+        before: &InstallPlan,
+    ) -> anyhow::Result<InstallPlan> {
+        let before = before.name_any();
+        self.until(subscription, "with another plan", |it: &Subscription| {
+            plan_name(it).is_some_and(|name| name != before)
+        })
+        .await?;
+        self.plan_of(subscription, InstallPlanPhase::Complete).await
+    }
+
+    /// Deletes an object.
+    pub async fn delete<K>(&self, name: &str) -> anyhow::Result<()>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        let api = self.api::<K>();
+        api.delete(name, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// Waits until an object is gone.
+    pub async fn gone<K>(&self, name: &str) -> anyhow::Result<()>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + Send
+            + Serialize
+            + DeserializeOwned
+            + 'static,
+    {
+        let is_gone = |object: Option<&K>| object.is_none();
+        self.case
+            .wait(&self.api::<K>(), name, "gone", is_gone)
+            .await
     }
 
     /// Approves a plan.

@@ -17,6 +17,7 @@ pub mod data;
 mod dump;
 pub mod gateway;
 pub mod install;
+pub mod opm;
 pub mod oracle;
 pub mod process;
 pub mod proxy;

@@ -1,6 +1,8 @@
 //! Operators to install: small bundles and catalogs, made on the spot.
 
 use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chandler::bundle::FileTree;
 use chandler::oci::auth::AuthConfig;
 use chandler::oci::client::{Registry, Settings};
@@ -426,9 +428,16 @@ pub fn blobs(channels: &[Channel], images: &[(String, String)]) -> Vec<Value> {
                 }
                 let image = images.iter().find(|(known, _)| *known == name);
                 let image = image.map(|(_, image)| image.as_str()).unwrap_or_default();
+                let mut properties = operator.properties();
+                if image.is_empty() {
+                    properties.extend(operator.manifests().iter().map(|manifest| {
+                        let data = STANDARD.encode(manifest.to_string());
+                        json!({"type": "olm.bundle.object", "value": {"data": data}})
+                    }));
+                }
                 blobs.push(json!({
                     "schema": "olm.bundle", "package": package, "name": name, "image": image,
-                    "properties": operator.properties(),
+                    "properties": properties,
                 }));
                 seen.push(name);
             }

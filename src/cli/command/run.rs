@@ -1,14 +1,16 @@
 //! `chandler run`
 
-use std::io::IsTerminal as _;
+mod log;
+mod traces;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 use crate::cli::args::run::Run as Args;
 use crate::cli::cluster::Cluster;
@@ -17,10 +19,13 @@ use crate::cli::session::{Session, wait};
 use crate::controller::{Controllers, Health, Settings};
 use crate::server::{self, Status};
 
+/// Long enough for whoever pulls something and for a plan that is about to be made of it.
+const CACHE_REST: Duration = Duration::from_hours(1);
+
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    log(&args.log)?;
     let session = Session::new(&args.registry)?;
     wait(async {
+        let traces = log::start(&args.log)?;
         let (cluster, kube_version) =
             Cluster::connect(args.kubeconfig.as_deref(), args.context.as_deref()).await?;
         let settings = Settings {
@@ -30,6 +35,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             global_namespaces: args.global_namespaces(),
             watched_namespaces: args.watch_namespace.clone(),
             cache: session.store.root().to_owned(),
+            cache_rest: CACHE_REST,
             registries: session.options.registry.settings().clone(),
             kube_version,
         };
@@ -43,6 +49,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             // It ends with the token; nothing is left that could fail.
             let _ = answers.await;
         }
+        traces.finish().await;
         ran.map_err(Failure::outside)
     })
 }
@@ -74,23 +81,6 @@ async fn serve(
     tracing::info!(%address, "health and metrics are served");
     let answers = server::serve(listener, Arc::new(health), stop.clone());
     Ok(Some(tokio::spawn(answers)))
-}
-
-/// Lines for people on a terminal, JSON everywhere else.
-fn log(filter: &str) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| {
-        Failure::usage(error).hint("write it like `info` or `chandler=debug,warn`")
-    })?;
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    // Nobody else sets one: this process runs one command.
-    let _ = if std::io::stderr().is_terminal() {
-        subscriber.try_init()
-    } else {
-        subscriber.json().flatten_event(true).try_init()
-    };
-    Ok(())
 }
 
 /// Two replicas on one machine are not the same, and neither is one that was started anew: its

@@ -15,6 +15,7 @@ use crate::api::labels;
 use crate::catalog::source::{Opened, Source, Sources, index_digest};
 use crate::controller::catalogs::{Content, Known};
 use crate::controller::context::Context;
+use crate::controller::images;
 use crate::controller::key::ObjectKey;
 use crate::controller::run::MANAGER;
 use crate::controller::words;
@@ -83,6 +84,7 @@ async fn current(
         .images
         .sources(&namespace, &object.spec.secrets)
         .await?;
+    let _pulling = context.images.pulling().await;
     let opened = match origin {
         Origin::Image { image, folder } => {
             let location: Location = image.parse()?;
@@ -152,7 +154,7 @@ pub(super) async fn read_digest(
     let origin = match origin {
         Origin::Image { image, folder } => {
             let reference: ImageReference = image.parse().ok()?;
-            let image = digest.get(..71)?.parse().ok()?;
+            let image = digest.get(..images::DIGEST)?.parse().ok()?;
             Origin::Image {
                 image: reference.at(image).to_string(),
                 folder,
@@ -188,8 +190,12 @@ async fn look_up(context: &Context, address: &str) -> anyhow::Result<String> {
         let why = words::of_api(&error);
         anyhow::anyhow!("Service {namespace}/{name} of the address cannot be read: {why}")
     })?;
-    let ip = service.spec.and_then(|spec| spec.cluster_ip);
-    match ip.filter(|ip| !ip.is_empty() && ip != "None") {
+    let spec = service.spec.unwrap_or_default();
+    // It stands for something outside of the cluster.
+    if let Some(host) = spec.external_name.filter(|host| !host.is_empty()) {
+        return Ok(format!("{host}:{port}"));
+    }
+    match spec.cluster_ip.filter(|ip| !ip.is_empty() && ip != "None") {
         Some(ip) if ip.contains(':') => Ok(format!("[{ip}]:{port}")),
         Some(ip) => Ok(format!("{ip}:{port}")),
         None => anyhow::bail!(

@@ -194,7 +194,7 @@ async fn roles(
         Reach::OfOperator => ListParams::default().labels(&format!(
             "{}={},{}={namespace}",
             labels::OWNER,
-            csv.name_any(),
+            labels::owner_value(&csv.name_any()),
             labels::OWNER_NAMESPACE,
         )),
     };

@@ -80,7 +80,7 @@ pub(super) async fn finish(context: &Context, csv: ClusterServiceVersion) -> Res
     let selector = format!(
         "{}={},{}={},{}=ClusterServiceVersion",
         labels::OWNER,
-        csv.name_any(),
+        labels::owner_value(&csv.name_any()),
         labels::OWNER_NAMESPACE,
         csv.namespace().unwrap_or_default(),
         labels::OWNER_KIND,

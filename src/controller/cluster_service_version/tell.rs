@@ -39,9 +39,10 @@ pub(in crate::controller) fn tell_of_component(context: &Context, component: &Co
     }
     let label = |key: &str| component.labels.get(key).filter(|it| !it.is_empty());
     if let (Some(name), Some(namespace)) = (label(labels::OWNER), label(labels::OWNER_NAMESPACE)) {
-        let key = ObjectKey::new(namespace, name);
-        if context.caches.csvs.get(&key).is_some() {
-            context.queues.csvs.add(key);
+        for csv in context.caches.csvs.in_namespace(namespace) {
+            if labels::owner_value(&csv.name_any()) == *name {
+                context.queues.csvs.add(ObjectKey::of(&*csv));
+            }
         }
     }
     match component.kind.as_str() {

@@ -189,7 +189,7 @@ impl<'a> World<'a> {
                 "metadata": {"name": served.secret(), "namespace": namespace},
             })
         });
-        let name = self.csv.name_any();
+        let name = labels::owner_value(&self.csv.name_any());
         let ours = context.components.filter(|component| {
             LEFTOVERS.contains(&component.kind.as_str())
                 && component.labels.get(labels::OWNER) == Some(&name)

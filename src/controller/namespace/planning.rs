@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::api::{Api, DeleteParams, Preconditions};
 use kube::{Resource as _, ResourceExt as _};
@@ -12,9 +13,12 @@ use crate::api::conditions::InstallPlanPhase;
 use crate::api::install_plan::{Approval, InstallPlan};
 use crate::api::labels;
 use crate::api::subscription::Subscription;
+use crate::catalog::index::Index;
 use crate::controller::bundles::{self, Problem};
 use crate::controller::context::Context;
 use crate::controller::error::Error;
+use crate::controller::fetches::{Arrival, Order};
+use crate::controller::queue::Next;
 use crate::controller::run::as_manager;
 use crate::oci::Digest;
 use crate::plan::subscription::{Bundles, Plan};
@@ -22,7 +26,7 @@ use crate::plan::{Approvals, BundleInput, Input, build, decide, is_terminal};
 use crate::resolver::{Install, Solution};
 
 /// How far the plan for a solution is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Progress {
     /// How far its bundles are.
     pub(super) bundles: Bundles,
@@ -30,20 +34,29 @@ pub(super) struct Progress {
     pub(super) plan: Option<Plan>,
     /// Plans that waited for approval and are not wanted any more: they are gone.
     pub(super) superseded: Vec<String>,
+    /// What tells a plan from others whose bundles are still needed.
+    pub(super) fingerprint: Option<String>,
+    /// When to look again, where nobody tells that.
+    pub(super) next: Next,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            bundles: Bundles::default(),
+            plan: None,
+            superseded: Vec::new(),
+            fingerprint: None,
+            next: Next::Wait,
+        }
+    }
 }
 
 impl Progress {
-    /// Whether nothing tells when it is time to look again.
-    pub(super) fn is_worth_a_retry(&self) -> bool {
-        matches!(
-            self.bundles,
-            Bundles::Failed(_) | Bundles::PlanNotWritten(_)
-        )
-    }
-
-    fn stuck(bundles: Bundles) -> Self {
+    fn stuck(bundles: Bundles, next: Next) -> Self {
         Self {
             bundles,
+            next,
             ..Self::default()
         }
     }
@@ -51,7 +64,7 @@ impl Progress {
 
 /// Finds or makes the plan for a solution.
 pub(super) async fn plan(
-    context: &Context,
+    context: &Arc<Context>,
     world: &World,
     solution: &Solution,
 ) -> Result<Progress, Error> {
@@ -78,13 +91,17 @@ pub(super) async fn plan(
         return Ok(Progress {
             plan: Some(Plan::of(&found)),
             superseded,
-            bundles: Bundles::Ready,
+            ..Progress::default()
         });
     }
-    let bundles = match read_bundles(context, world, &solution.install).await {
+    let bundles = match fetch(context, world, &solution.install, &wanted).await {
         Ok(bundles) => bundles,
-        Err(Problem::Failed(why)) => return Ok(Progress::stuck(Bundles::Failed(why))),
-        Err(Problem::Unusable(why)) => return Ok(Progress::stuck(Bundles::Unusable(why))),
+        Err(progress) => {
+            return Ok(Progress {
+                fingerprint: Some(wanted),
+                ..progress
+            });
+        }
     };
     // One without steps gets them now, rather than a second plan beside it.
     let plans = world.plans.values().map(|plan| &**plan);
@@ -99,22 +116,28 @@ pub(super) async fn plan(
     });
     let mut plan = match built {
         Ok(plan) => plan,
-        Err(error) => return Ok(Progress::stuck(Bundles::Unusable(error.to_string()))),
+        Err(error) => {
+            let bundles = Bundles::Unusable(error.to_string());
+            return Ok(Progress {
+                fingerprint: Some(wanted),
+                ..Progress::stuck(bundles, Next::Wait)
+            });
+        }
     };
     plan.annotations_mut()
-        .insert(labels::PLAN_SOLUTION.to_owned(), wanted);
+        .insert(labels::PLAN_SOLUTION.to_owned(), wanted.clone());
     let superseded = own.delete_waiting(context, world, Some(&plan)).await?;
     match write(context, &plan).await {
         Ok(plan) => Ok(Progress {
             plan: Some(Plan::of(&plan)),
             superseded,
-            bundles: Bundles::Ready,
+            ..Progress::default()
         }),
-        Err(error) => {
-            let mut progress = Progress::stuck(Bundles::PlanNotWritten(error.to_string()));
-            progress.superseded = superseded;
-            Ok(progress)
-        }
+        Err(error) => Ok(Progress {
+            superseded,
+            fingerprint: Some(wanted),
+            ..Progress::stuck(Bundles::PlanNotWritten(error.to_string()), Next::Retry)
+        }),
     }
 }
 
@@ -274,13 +297,15 @@ fn fingerprint(solution: &Solution, approvals: &Approvals) -> String {
     Digest::of(all.to_string().as_bytes()).hex()[..32].to_owned()
 }
 
-async fn read_bundles(
-    context: &Context,
-    world: &World,
-    installs: &[Install],
-) -> Result<BTreeMap<String, BundleInput>, Problem> {
-    let mut bundles = BTreeMap::new();
-    for install in installs {
+/// A bundle that is to be read, and everything that is needed for that.
+struct Wanted {
+    install: Install,
+    index: Arc<Index>,
+    secrets: Vec<String>,
+}
+
+impl Wanted {
+    fn of(world: &World, install: &Install) -> Result<Self, String> {
         let catalog = world.catalogs.iter().find(|(object, _)| {
             object.name_any() == install.catalog
                 && object.namespace().unwrap_or_default() == install.catalog_namespace
@@ -289,16 +314,106 @@ async fn read_bundles(
             .and_then(|(_, known)| known.as_ref()?.content.as_ref())
             .map(|content| content.index.clone());
         let (Some((object, _)), Some(index)) = (catalog, index) else {
-            let gone = format!(
+            return Err(format!(
                 "catalog {}/{} is gone",
                 install.catalog_namespace, install.catalog
-            );
-            return Err(Problem::Failed(gone));
+            ));
         };
-        let read = bundles::read(context, install, index, &object.spec.secrets).await?;
-        bundles.insert(install.bundle.clone(), read);
+        Ok(Self {
+            install: install.clone(),
+            index,
+            secrets: object.spec.secrets.clone(),
+        })
+    }
+}
+
+/// How far the bundles of a plan are; it is woken when they come.
+async fn fetch(
+    context: &Arc<Context>,
+    world: &World,
+    installs: &[Install],
+    plan: &str,
+) -> Result<Arc<BTreeMap<String, BundleInput>>, Progress> {
+    let wanted: Result<Vec<Wanted>, String> = installs
+        .iter()
+        .map(|install| Wanted::of(world, install))
+        .collect();
+    let wanted = wanted.map_err(|why| Progress::stuck(Bundles::Failed(why), Next::Retry))?;
+    let patience = world.patience();
+    let order = Order {
+        namespace: world.namespace.clone(),
+        plan: plan.to_owned(),
+    };
+    let of = context.clone();
+    let read = || async move { within(patience.limit, read_bundles(&of, wanted)).await };
+    let (namespaces, namespace) = (context.queues.namespaces.clone(), world.namespace.clone());
+    let wake = move || namespaces.add(namespace);
+    let arrival = context
+        .fetches
+        .ask(&order, patience.pause, read, wake)
+        .await;
+    let (bundles, next) = match arrival {
+        Arrival::Here(bundles) => return Ok(bundles),
+        Arrival::Underway { before: None } => {
+            let images = installs.iter().map(|install| install.image.as_str());
+            let images: Vec<&str> = images.filter(|image| !image.is_empty()).collect();
+            let message = format!("fetching {}", images.join(", "));
+            (Bundles::Fetching(message), Next::Wait)
+        }
+        Arrival::Underway {
+            before: Some(problem),
+        } => (said(problem), Next::Wait),
+        Arrival::Stuck { problem, pause } => {
+            let next = match &problem {
+                Problem::Failed(_) => Next::After(pause),
+                Problem::Unusable(_) => Next::Wait,
+            };
+            (said(problem), next)
+        }
+    };
+    Err(Progress::stuck(bundles, next))
+}
+
+fn said(problem: Problem) -> Bundles {
+    match problem {
+        Problem::Failed(why) => Bundles::Failed(why),
+        Problem::Unusable(why) => Bundles::Unusable(why),
+    }
+}
+
+async fn read_bundles(
+    context: &Context,
+    wanted: Vec<Wanted>,
+) -> Result<BTreeMap<String, BundleInput>, Problem> {
+    let mut bundles = BTreeMap::new();
+    for Wanted {
+        install,
+        index,
+        secrets,
+    } in wanted
+    {
+        let read = bundles::read(context, &install, index, &secrets).await?;
+        bundles.insert(install.bundle, read);
     }
     Ok(bundles)
+}
+
+/// Gives up after some time, with the reason that OLM has for it.
+async fn within<T>(
+    limit: Option<Duration>,
+    work: impl Future<Output = Result<T, Problem>>,
+) -> Result<T, Problem> {
+    let Some(limit) = limit else {
+        return work.await;
+    };
+    let timely = tokio::time::timeout(limit, work).await;
+    timely.unwrap_or_else(|_| {
+        Err(Problem::Failed(format!(
+            "DeadlineExceeded: the bundles were not here after {limit:?}; what was fetched is kept, \
+             and the annotation {} of the OperatorGroup gives more time",
+            labels::BUNDLE_UNPACK_TIMEOUT
+        )))
+    })
 }
 
 /// Writes a plan: first the object, then its status. If something comes between the two, the next

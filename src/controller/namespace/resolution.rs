@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
+use tokio::time::Instant;
 
 use super::world::World;
 use crate::catalog::index::Index;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::resolver::{
-    Catalog, CatalogKey, Contents, Curation, Installed, Listing, Request, Resolution, Subscription,
-    Unreadable, catalogs, installed, resolve, subscriptions,
+    Catalog, CatalogKey, Component, Contents, Curation, Installed, Listing, Request, Resolution,
+    Subscription, Unreadable, catalogs, installed, resolve, subscriptions,
 };
 use crate::version::Version;
 
@@ -50,9 +51,15 @@ pub(super) async fn answer(context: &Context, world: &World) -> Result<Answer, E
         subscriptions: wanted.items,
     };
     let unreadable = wanted.problems.into_iter();
+    let begun = Instant::now();
+    // It may take a while, and others wait for this thread.
+    let resolution = tokio::task::spawn_blocking(move || question.ask()).await?;
+    let is_solved = |component: &Component| matches!(component, Component::Solved(_));
+    let has_succeeded = resolution.components.iter().all(is_solved);
+    let metrics = &context.metrics;
+    metrics.resolved(has_succeeded, begun.elapsed());
     Ok(Answer {
-        // It may take a while, and others wait for this thread.
-        resolution: tokio::task::spawn_blocking(move || question.ask()).await?,
+        resolution,
         unreadable: unreadable
             .map(|problem: Unreadable| (problem.object.name.clone(), problem.to_string()))
             .collect(),

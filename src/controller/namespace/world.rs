@@ -13,6 +13,7 @@ use crate::api::subscription::Subscription;
 use crate::controller::catalogs::Known;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
+use crate::plan::Patience;
 use crate::plan::subscription::{Catalog, Csv, Groups, Health, Plan, Surroundings};
 use crate::resolver::CatalogKey;
 
@@ -82,6 +83,13 @@ impl World {
     /// Whether the `OperatorGroup` keeps the global catalogs out.
     pub(super) fn excludes_global(&self) -> bool {
         self.groups.iter().any(|group| group.excludes_global())
+    }
+
+    /// How long bundles may take. Where a group makes no sense, none is fetched.
+    pub(super) fn patience(&self) -> Patience {
+        let group = self.groups.first();
+        let said = group.and_then(|group| Patience::of(group).ok());
+        said.unwrap_or_default()
     }
 
     /// The catalogs that the namespace may use.

@@ -53,29 +53,15 @@ async fn of_group(context: &Context, wanted: &ClusterRole) -> Result<(), Error> 
             return Ok(());
         }
     }
-    let collects = |role: &ClusterRole| role.aggregation_rule.is_some();
-    if present.is_some_and(|present| collects(&present)) && !collects(wanted) {
-        // What was collected has to go as well, whoever wrote it.
-        let nothing = json!({"aggregationRule": Value::Null, "rules": []});
-        let api = Api::<ClusterRole>::all(context.client.clone());
-        let parameters = PatchParams {
-            field_manager: Some(MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
-        let name = wanted.name_any();
-        api.patch(&name, &parameters, &Patch::Merge(nothing))
-            .await
-            .map_err(Error::while_(format!("emptying ClusterRole {name}")))?;
-    }
     write(context, wanted).await
 }
 
-/// The roles of an API are the same for ever: it is enough that they are there.
+/// The roles of an API are the same for ever: they are written when one is missing, or was changed.
 async fn of_apis(context: &Context, csv: &ClusterServiceVersion) -> Result<(), Error> {
     let roles = &context.caches.cluster_roles;
-    let exists = |name: &str| roles.get(&ObjectKey::new("", name)).is_some();
+    let present = |name: &str| roles.get(&ObjectKey::new("", name));
     let mut definitions = Vec::new();
-    for (kind, name) in aggregate_roles::without_roles(csv, exists) {
+    for (kind, name) in aggregate_roles::without_roles(csv, present) {
         if let Some(uid) = uid(context, kind, &name).await? {
             definitions.push(Definition { kind, name, uid });
         }
@@ -114,6 +100,18 @@ fn present(context: &Context, wanted: &ClusterRole) -> Option<std::sync::Arc<Clu
 async fn write(context: &Context, role: &ClusterRole) -> Result<(), Error> {
     let name = role.name_any();
     let api = Api::<ClusterRole>::all(context.client.clone());
+    let collects = |role: &ClusterRole| role.aggregation_rule.is_some();
+    if present(context, role).is_some_and(|present| collects(&present)) && !collects(role) {
+        // What was collected has to go as well, whoever wrote it.
+        let nothing = json!({"aggregationRule": Value::Null, "rules": []});
+        let parameters = PatchParams {
+            field_manager: Some(MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        api.patch(&name, &parameters, &Patch::Merge(nothing))
+            .await
+            .map_err(Error::while_(format!("emptying ClusterRole {name}")))?;
+    }
     api.patch(
         &name,
         &PatchParams::apply(MANAGER).force(),

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 use serde_json::{Value, json};
 
@@ -208,13 +210,12 @@ fn an_api_that_is_not_there_yet_has_no_roles() {
 #[test]
 fn only_what_lacks_a_role_has_to_be_looked_up() {
     let csv = csv();
-    let names: Vec<String> = api_roles(&csv, &definitions())
-        .iter()
-        .map(kube::ResourceExt::name_any)
-        .collect();
+    let roles = api_roles(&csv, &definitions());
     let without = |missing: &str| {
         without_roles(&csv, |name| {
-            name != missing && names.iter().any(|it| it == name)
+            let mut roles = roles.iter();
+            let found = roles.find(|role| name != missing && role.name_any() == name);
+            found.cloned().map(Arc::new)
         })
     };
     assert_eq!(without(""), []);
@@ -222,4 +223,28 @@ fn only_what_lacks_a_role_has_to_be_looked_up() {
     assert_eq!(without("widgets.example.com-v1-crdview"), [widgets]);
     let gears = (DefinitionKind::ApiService, "v2.gear.io".to_owned());
     assert_eq!(without("gears-v2-edit"), [gears]);
+}
+
+#[test]
+fn a_role_that_somebody_changed_has_to_be_looked_up_too() {
+    let csv = csv();
+    let roles = api_roles(&csv, &definitions());
+    let changed = |change: fn(&mut ClusterRole)| {
+        without_roles(&csv, |name| {
+            let mut role = roles.iter().find(|role| role.name_any() == name)?.clone();
+            if name == "gears-v2-edit" {
+                change(&mut role);
+            }
+            Some(Arc::new(role))
+        })
+    };
+    let gears = (DefinitionKind::ApiService, "v2.gear.io".to_owned());
+    let gears = [gears];
+    assert_eq!(changed(|role| role.rules = None), gears);
+    assert_eq!(changed(|role| role.labels_mut().clear()), gears);
+    let more = |role: &mut ClusterRole| {
+        role.labels_mut().insert("mine".into(), "yes".into());
+        role.annotations_mut().insert("mine".into(), "yes".into());
+    };
+    assert_eq!(changed(more), []);
 }

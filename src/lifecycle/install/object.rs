@@ -114,7 +114,8 @@ pub(super) fn owner_labels(csv: &ClusterServiceVersion) -> Map<String, Value> {
     let mut labels = Map::new();
     let kind = ClusterServiceVersion::kind(&());
     labels.insert(labels::MANAGED.to_owned(), json!("true"));
-    labels.insert(labels::OWNER.to_owned(), json!(csv.name_any()));
+    let owner = labels::owner_value(&csv.name_any());
+    labels.insert(labels::OWNER.to_owned(), json!(owner));
     labels.insert(labels::OWNER_NAMESPACE.to_owned(), json!(home(csv)));
     labels.insert(labels::OWNER_KIND.to_owned(), json!(kind));
     labels
@@ -126,7 +127,7 @@ pub(super) fn is_labelled_by(object: &Value, csv: &ClusterServiceVersion) -> boo
         let labels = object.pointer("/metadata/labels");
         labels.and_then(|labels| labels.get(key)?.as_str())
     };
-    label(labels::OWNER) == Some(&csv.name_any())
+    label(labels::OWNER) == Some(&labels::owner_value(&csv.name_any()))
         && label(labels::OWNER_NAMESPACE) == Some(&home(csv))
         && label(labels::OWNER_KIND) == Some(ClusterServiceVersion::kind(&()).as_ref())
 }

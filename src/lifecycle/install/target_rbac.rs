@@ -78,7 +78,10 @@ pub fn copied(
             .and_then(Value::as_object);
         metadata.insert("labels".to_owned(), json!(own));
         let labels = map(metadata, "labels");
-        labels.insert(labels::OWNER.to_owned(), json!(csv.name_any()));
+        labels.insert(
+            labels::OWNER.to_owned(),
+            json!(labels::owner_value(&csv.name_any())),
+        );
         labels.insert(labels::OWNER_NAMESPACE.to_owned(), json!(namespace));
         let kind = ClusterServiceVersion::kind(&());
         labels.insert(labels::OWNER_KIND.to_owned(), json!(kind));

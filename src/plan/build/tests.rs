@@ -192,6 +192,32 @@ fn a_plan_that_has_to_be_approved_says_so_and_how() {
     assert!(status.message.contains(&command), "{}", status.message);
 }
 
+#[test]
+fn a_plan_that_etcd_would_not_take_is_refused_with_the_bundle_that_is_too_large() {
+    let mut scene = Scene::new(Approval::Automatic);
+    let big = |scene: &mut Scene, name: &str| {
+        let description = "long ".repeat(300_000);
+        let mut contents = contents(name).objects().to_vec();
+        contents.push(json!({
+            "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+            "metadata": { "name": name },
+            "spec": { "description": description, "install": { "strategy": "deployment" } },
+        }));
+        let bundle = scene.bundles.get_mut(name).unwrap();
+        bundle.contents = Contents::of_objects(contents).unwrap();
+    };
+    // In an image, it may be as large as it likes.
+    big(&mut scene, "ship.v1");
+    scene.build().unwrap();
+    big(&mut scene, "rope.v1");
+    let error = scene.build().unwrap_err();
+    assert!(
+        matches!(&error, BuildError::TooLarge { largest, catalog, .. }
+            if largest == "rope.v1" && catalog == "hub"),
+        "{error}"
+    );
+}
+
 #[rstest]
 #[case(Approval::Automatic)]
 #[case(Approval::Manual)]

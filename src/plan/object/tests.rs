@@ -224,3 +224,20 @@ fn a_csv_that_does_not_fit_its_type_is_left_to_the_api_server() {
     let csv = prepared(csv, placement(true));
     assert_eq!(csv["spec"], json!({ "displayName": ["Harbor"] }));
 }
+
+#[test]
+fn the_name_of_an_owner_that_fits_no_label_is_hashed() {
+    let long = "harbor-".repeat(10);
+    let placement = Placement {
+        csv: &long,
+        ..placement(false)
+    };
+    let role = object("rbac.authorization.k8s.io/v1", "ClusterRole", "reader");
+    let role = prepared(role, placement);
+    let owner = role["metadata"]["labels"]["olm.owner"].as_str().unwrap();
+    assert_eq!(owner, labels::owner_value(&long));
+    assert!(
+        owner.len() <= 63 && owner.chars().all(char::is_alphanumeric),
+        "{owner}"
+    );
+}

@@ -219,8 +219,9 @@ fn pending(plan: &Plan, namespace: &str) -> String {
     let csvs = text::names(&plan.csvs);
     if plan.phase == InstallPlanPhase::RequiresApproval {
         return format!(
-            "InstallPlan {namespace}/{name} for {csvs} waits for approval: `kubectl patch \
-             installplan {name} -n {namespace} --type merge -p '{{\"spec\":{{\"approved\":true}}}}'`"
+            "InstallPlan {namespace}/{name} for {csvs} waits for approval: `chandler approve \
+             {name} -n {namespace}`, or `kubectl patch installplan {name} -n {namespace} --type \
+             merge -p '{{\"spec\":{{\"approved\":true}}}}'`"
         );
     }
     let what = format!("InstallPlan {namespace}/{name} for {csvs} is not done yet");

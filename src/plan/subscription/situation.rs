@@ -11,6 +11,7 @@ use crate::api::conditions::{
 };
 use crate::api::install_plan::InstallPlan;
 use crate::api::operator_group::OperatorGroup;
+use crate::plan::patience::Patience;
 use crate::plan::progress::is_tried_again;
 use crate::resolver::Component;
 
@@ -75,12 +76,18 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// Counts the groups of a namespace. Annotations are not looked at.
+    /// Counts the groups of a namespace, and reads the only one.
     pub fn of<'a>(groups: impl IntoIterator<Item = &'a OperatorGroup>) -> Self {
         let groups: Vec<&OperatorGroup> = groups.into_iter().collect();
         if let [one] = groups.as_slice() {
-            return Self::One {
-                fails_forward: one.spec.fails_forward(),
+            return match Patience::of(one) {
+                Ok(_) => Self::One {
+                    fails_forward: one.spec.fails_forward(),
+                },
+                Err(problem) => Self::Unreadable {
+                    name: one.name_any(),
+                    problem,
+                },
             };
         }
         let mut names: Vec<String> = groups.iter().map(|group| group.name_any()).collect();

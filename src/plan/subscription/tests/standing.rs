@@ -127,6 +127,7 @@ fn a_plan_that_waits_for_approval_has_no_message_for_olm_and_advice_from_us() {
     assert_eq!(
         line(&status, &Installed),
         "False RequiresApproval: InstallPlan port/install-b for ship.v2 waits for approval: \
+         `chandler approve install-b -n port`, or \
          `kubectl patch installplan install-b -n port --type merge \
          -p '{\"spec\":{\"approved\":true}}'`"
     );

@@ -1,0 +1,369 @@
+//! Bundles that are being fetched.
+//!
+//! A registry may take its time, and the other Subscriptions of a namespace do not wait for it:
+//! whoever needs bundles asks, is told how far they are, and is woken when that changes. What failed
+//! is tried again after a pause that grows, whatever else happens meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use super::bundles::Problem;
+use crate::plan::BundleInput;
+
+/// What is here by then was never missing: nobody is told that it is on its way.
+const MOMENT: Duration = Duration::from_secs(1);
+/// The first pause after a failure; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// The longest pause that is of our own making.
+const LONGEST_PAUSE: Duration = Duration::from_mins(2);
+
+/// Bundles by name.
+pub(crate) type Bundles = BTreeMap<String, BundleInput>;
+
+/// The bundles of one plan.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Order {
+    /// The namespace of the plan.
+    pub(crate) namespace: String,
+    /// What tells it from other plans.
+    pub(crate) plan: String,
+}
+
+/// How far bundles are.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    /// They are here.
+    Here(Arc<Bundles>),
+    /// They are on their way. What was wrong the last time, if something was: to say in turns that it
+    /// is and that it may not be helps nobody.
+    Underway { before: Option<Problem> },
+    /// They cannot be had. The next attempt begins after this time, when somebody asks.
+    Stuck { problem: Problem, pause: Duration },
+}
+
+/// Everything that is being fetched, and what was fetched for plans that are not there yet.
+#[derive(Debug, Default)]
+pub(crate) struct Fetches(Mutex<BTreeMap<Order, Fetch>>);
+
+#[derive(Debug, Default)]
+struct Fetch {
+    here: Option<Arc<Bundles>>,
+    task: Option<Task>,
+    failures: u32,
+    /// When the last attempt ended, and what was wrong.
+    last: Option<(Instant, Problem)>,
+}
+
+impl Fetch {
+    fn fail(&mut self, problem: Problem) {
+        self.failures = self.failures.saturating_add(1);
+        self.last = Some((Instant::now(), problem));
+    }
+
+    /// What the last attempt ended with, and how long it is until the next one.
+    fn stuck(&self, shortest: Duration) -> Option<(Problem, Duration)> {
+        let (since, problem) = self.last.as_ref()?;
+        let doubled = 2_u32.saturating_pow(self.failures.saturating_sub(1));
+        let pause = FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE);
+        let rest = pause.max(shortest).saturating_sub(since.elapsed());
+        Some((problem.clone(), rest))
+    }
+}
+
+impl Fetch {
+    async fn ask<F>(
+        &mut self,
+        shortest: Duration,
+        fetch: impl FnOnce() -> F,
+        wake: impl FnOnce() + Send + 'static,
+    ) -> Arrival
+    where
+        F: Future<Output = Result<Bundles, Problem>> + Send + 'static,
+    {
+        if let Some(here) = &self.here {
+            return Arrival::Here(here.clone());
+        }
+        let mut task = match self.task.take() {
+            Some(task) => task,
+            None => match self.stuck(shortest) {
+                Some((problem, pause)) if !pause.is_zero() => {
+                    return Arrival::Stuck { problem, pause };
+                }
+                _ => Task::spawn(fetch(), wake),
+            },
+        };
+        match task.wait().await {
+            None => {
+                self.task = Some(task);
+                let before = self.last.as_ref().map(|(_, problem)| problem.clone());
+                Arrival::Underway { before }
+            }
+            Some(Ok(bundles)) => {
+                let here = Arc::new(bundles);
+                self.here = Some(here.clone());
+                Arrival::Here(here)
+            }
+            Some(Err(problem)) => {
+                self.fail(problem.clone());
+                let pause = self.stuck(shortest).map_or(FIRST_PAUSE, |(_, pause)| pause);
+                Arrival::Stuck { problem, pause }
+            }
+        }
+    }
+}
+
+/// A fetch under way, which wakes whoever went away meanwhile.
+#[derive(Debug)]
+struct Task {
+    handle: JoinHandle<Result<Bundles, Problem>>,
+    state: Arc<AtomicU8>,
+}
+
+const AWAITED: u8 = 0;
+const LEFT: u8 = 1;
+const ENDED: u8 = 2;
+
+impl Task {
+    fn spawn(
+        fetch: impl Future<Output = Result<Bundles, Problem>> + Send + 'static,
+        wake: impl FnOnce() + Send + 'static,
+    ) -> Self {
+        let state = Arc::new(AtomicU8::new(AWAITED));
+        let of = state.clone();
+        let handle = tokio::spawn(async move {
+            let fetched = fetch.await;
+            if of.swap(ENDED, Ordering::AcqRel) == LEFT {
+                wake();
+            }
+            fetched
+        });
+        Self { handle, state }
+    }
+
+    /// What came of it, or nothing if that takes longer than a moment.
+    async fn wait(&mut self) -> Option<Result<Bundles, Problem>> {
+        let ended = match timeout(MOMENT, &mut self.handle).await {
+            Ok(ended) => ended,
+            Err(_) if self.state.swap(LEFT, Ordering::AcqRel) == ENDED => (&mut self.handle).await,
+            Err(_) => return None,
+        };
+        Some(ended.unwrap_or_else(|error| Err(Problem::Failed(error.to_string()))))
+    }
+}
+
+impl Fetches {
+    /// How far the bundles of a plan are. If nobody is at it, and it is time, `fetch` is begun; `wake`
+    /// is called when it ends after this did. `shortest` is the shortest pause between two attempts.
+    /// For each order, one asks at a time.
+    pub(crate) async fn ask<F>(
+        &self,
+        order: &Order,
+        shortest: Duration,
+        fetch: impl FnOnce() -> F,
+        wake: impl FnOnce() + Send + 'static,
+    ) -> Arrival
+    where
+        F: Future<Output = Result<Bundles, Problem>> + Send + 'static,
+    {
+        let mut known = self.lock(|all| all.remove(order)).unwrap_or_default();
+        let arrival = known.ask(shortest, fetch, wake).await;
+        self.lock(|all| all.insert(order.clone(), known));
+        arrival
+    }
+
+    /// Gives up what is fetched for a namespace and not among these plans.
+    pub(crate) fn keep_only(&self, namespace: &str, plans: &BTreeSet<String>) {
+        let is_wanted = |order: &Order| order.namespace != namespace || plans.contains(&order.plan);
+        self.lock(|all| {
+            all.retain(|order, fetch| {
+                let is_wanted = is_wanted(order);
+                if let Some(task) = fetch.task.as_ref().filter(|_| !is_wanted) {
+                    task.handle.abort();
+                }
+                is_wanted
+            });
+        });
+    }
+
+    fn lock<T>(&self, change: impl FnOnce(&mut BTreeMap<Order, Fetch>) -> T) -> T {
+        // Whoever panicked with the lock held left a whole map: changes are single calls.
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    fn order() -> Order {
+        Order {
+            namespace: "port".into(),
+            plan: "a".into(),
+        }
+    }
+
+    async fn ask<F>(fetches: &Fetches, shortest: Duration, fetch: impl FnOnce() -> F) -> Arrival
+    where
+        F: Future<Output = Result<Bundles, Problem>> + Send + 'static,
+    {
+        fetches.ask(&order(), shortest, fetch, || {}).await
+    }
+
+    async fn fine() -> Result<Bundles, Problem> {
+        Ok(Bundles::new())
+    }
+
+    async fn refused() -> Result<Bundles, Problem> {
+        Err(Problem::Failed("refused".into()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_here_at_once_is_had_at_once() {
+        let fetches = Fetches::default();
+        let arrival = ask(&fetches, Duration::ZERO, fine).await;
+        assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_longer_is_underway_and_begun_only_once() {
+        let fetches = Fetches::default();
+        let begun = Arc::new(AtomicUsize::new(0));
+        let gate = Arc::new(Notify::new());
+        for _ in 0..3 {
+            let (begun, gate) = (begun.clone(), gate.clone());
+            let slow = || async move {
+                begun.fetch_add(1, Ordering::SeqCst);
+                gate.notified().await;
+                Ok(Bundles::new())
+            };
+            let arrival = ask(&fetches, Duration::ZERO, slow).await;
+            assert!(
+                matches!(arrival, Arrival::Underway { before: None }),
+                "{arrival:?}"
+            );
+        }
+        assert_eq!(begun.load(Ordering::SeqCst), 1);
+        gate.notify_one();
+        let arrival = ask(&fetches, Duration::ZERO, refused).await;
+        assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_failed_is_tried_again_after_its_pause_and_not_before() {
+        let fetches = Fetches::default();
+        let shortest = Duration::from_mins(5);
+        let arrival = ask(&fetches, shortest, refused).await;
+        assert!(
+            matches!(&arrival, Arrival::Stuck { problem: Problem::Failed(why), pause }
+                if why == "refused" && *pause == shortest),
+            "{arrival:?}"
+        );
+        let arrival = ask(&fetches, shortest, fine).await;
+        assert!(matches!(arrival, Arrival::Stuck { .. }), "{arrival:?}");
+        tokio::time::advance(shortest).await;
+        let arrival = ask(&fetches, shortest, fine).await;
+        assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_here_stays_until_nobody_wants_it() {
+        let fetches = Fetches::default();
+        for _ in 0..2 {
+            ask(&fetches, Duration::ZERO, fine).await;
+        }
+        let arrival = ask(&fetches, Duration::ZERO, refused).await;
+        assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
+        fetches.keep_only("port", &BTreeSet::new());
+        let arrival = ask(&fetches, Duration::ZERO, refused).await;
+        assert!(matches!(arrival, Arrival::Stuck { .. }), "{arrival:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_who_went_away_is_woken() {
+        let fetches = Fetches::default();
+        let woken = Arc::new(AtomicUsize::new(0));
+        let wake = || {
+            let woken = woken.clone();
+            move || {
+                woken.fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        let none = Duration::ZERO;
+        fetches.ask(&order(), none, refused, wake()).await;
+        assert_eq!(woken.load(Ordering::SeqCst), 0);
+        tokio::time::advance(LONGEST_PAUSE).await;
+        let slow = || async {
+            tokio::time::sleep(MOMENT * 2).await;
+            Ok(Bundles::new())
+        };
+        let arrival = fetches.ask(&order(), none, slow, wake()).await;
+        // What was wrong before is told until it is known to be over.
+        assert!(
+            matches!(arrival, Arrival::Underway { before: Some(_) }),
+            "{arrival:?}"
+        );
+        tokio::time::sleep(MOMENT * 2).await;
+        assert_eq!(woken.load(Ordering::SeqCst), 1);
+        let arrival = fetches.ask(&order(), none, refused, wake()).await;
+        assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_grow() {
+        let fetches = Fetches::default();
+        let mut pauses = Vec::new();
+        for _ in 0..12 {
+            let Arrival::Stuck { pause, .. } = ask(&fetches, Duration::ZERO, refused).await else {
+                panic!("it does not fail");
+            };
+            pauses.push(pause);
+            tokio::time::advance(pause).await;
+        }
+        assert_eq!(pauses[..3], [200, 400, 800].map(Duration::from_millis));
+        assert_eq!(pauses.last(), Some(&LONGEST_PAUSE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_wants_is_given_up() {
+        let fetches = Fetches::default();
+        let dropped = Arc::new(Notify::new());
+        let guard = {
+            let dropped = dropped.clone();
+            scopeguard(move || dropped.notify_one())
+        };
+        let never = || async move {
+            let _guard = guard;
+            std::future::pending().await
+        };
+        ask(&fetches, Duration::ZERO, never).await;
+        fetches.keep_only("elsewhere", &BTreeSet::new());
+        fetches.keep_only("port", &BTreeSet::from(["a".to_owned()]));
+        let arrival = ask(&fetches, Duration::ZERO, fine).await;
+        assert!(matches!(arrival, Arrival::Underway { .. }), "{arrival:?}");
+        fetches.keep_only("port", &BTreeSet::new());
+        dropped.notified().await;
+        let arrival = ask(&fetches, Duration::ZERO, fine).await;
+        assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
+    }
+
+    struct Guard<F: FnMut()>(F);
+
+    impl<F: FnMut()> Drop for Guard<F> {
+        fn drop(&mut self) {
+            (self.0)();
+        }
+    }
+
+    fn scopeguard<F: FnMut()>(last: F) -> Guard<F> {
+        Guard(last)
+    }
+}
