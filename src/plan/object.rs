@@ -171,10 +171,14 @@ fn is_crd(object: &Value) -> bool {
         && text_of(object, "/apiVersion").starts_with("apiextensions.k8s.io/")
 }
 
-/// Whether it is a CSV or a Subscription: those belong to nobody but the user.
+/// Whether it is a CSV or a Subscription: those belong to nobody but the user. Real CSVs leave out
+/// their group.
 fn is_olms(object: &Value) -> bool {
-    let group = text_of(object, "/apiVersion").split('/').next();
-    group == Some(GROUP) && matches!(text_of(object, "/kind"), CSV_KIND | "Subscription")
+    let group = text_of(object, "/apiVersion").rsplit_once('/');
+    match (group.map(|(group, _)| group), text_of(object, "/kind")) {
+        (Some(GROUP), CSV_KIND | "Subscription") | (None, CSV_KIND) => true,
+        _ => false,
+    }
 }
 
 /// A CSV as OLM's types write it: what its schema requires is there, if need be empty; what they do

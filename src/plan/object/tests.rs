@@ -201,13 +201,11 @@ fn a_csv_has_what_its_schema_requires_even_where_its_authors_left_it_out() {
     assert_eq!(csv["spec"]["displayName"], "Harbor");
 }
 
-#[test]
-fn a_csv_of_another_version_is_one_of_the_only_version_there_is() {
-    let mut csv = object(
-        "operators.coreos.com/v1",
-        "ClusterServiceVersion",
-        "harbor.v1.0.0",
-    );
+#[rstest]
+#[case("operators.coreos.com/v1")]
+#[case("v1alpha1")]
+fn a_csv_of_another_version_is_one_of_the_only_version_there_is(#[case] api_version: &str) {
+    let mut csv = object(api_version, "ClusterServiceVersion", "harbor.v1.0.0");
     csv["spec"] = json!({ "displayName": "Harbor" });
     let csv = prepared(csv, placement(true));
     assert_eq!(csv["apiVersion"], "operators.coreos.com/v1alpha1");
