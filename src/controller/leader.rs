@@ -76,8 +76,7 @@ impl Candidate {
             at: Instant::now(),
         };
         loop {
-            let problem;
-            match self.try_acquire(&mut observed).await {
+            let problem = match self.try_acquire(&mut observed).await {
                 Ok(Some(lease)) => {
                     tracing::info!(identity = self.identity, "this replica leads");
                     tell(None);
@@ -86,13 +85,14 @@ impl Candidate {
                         lease,
                     });
                 }
-                Ok(None) => problem = None,
-                Err(error) => problem = self.problem(&error),
-            }
+                Ok(None) => None,
+                Err(error) => Some(self.problem(&error)),
+            };
             if problem != said {
-                match &problem {
-                    Some(problem) => tracing::warn!("{problem}"),
-                    None => tracing::info!(lease = self.name, "another replica leads"),
+                if let Some(problem) = &problem {
+                    tracing::warn!("{problem}");
+                } else {
+                    tracing::info!(lease = self.name, "another replica leads");
                 }
                 tell(problem.clone());
                 said = problem;
@@ -169,7 +169,7 @@ impl Candidate {
     }
 
     /// Why the lease cannot be had, and what to do.
-    fn problem(&self, error: &kube::Error) -> Option<String> {
+    fn problem(&self, error: &kube::Error) -> String {
         let Self {
             namespace, name, ..
         } = self;
@@ -181,9 +181,9 @@ impl Candidate {
             _ => "it is tried again".to_owned(),
         };
         let why = words::of_api(error);
-        Some(format!(
+        format!(
             "nobody leads, and so nothing is installed: Lease {namespace}/{name} cannot be had: {why}; {advice}"
-        ))
+        )
     }
 
     fn spec(&self, transitions: i32) -> LeaseSpec {

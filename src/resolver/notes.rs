@@ -86,10 +86,7 @@ fn of_subscription(
     }
     let csv = problem.installed(current);
     if problem.present.underway.contains(&current) {
-        notes.push(format!(
-            "further upgrades wait until {} runs",
-            csv.name
-        ));
+        notes.push(format!("further upgrades wait until {} runs", csv.name));
         return;
     }
     let need = &problem.needs[problem.roots[at]];
