@@ -175,10 +175,10 @@ fn is_crd(object: &Value) -> bool {
 /// their group.
 fn is_olms(object: &Value) -> bool {
     let group = text_of(object, "/apiVersion").rsplit_once('/');
-    match (group.map(|(group, _)| group), text_of(object, "/kind")) {
-        (Some(GROUP), CSV_KIND | "Subscription") | (None, CSV_KIND) => true,
-        _ => false,
-    }
+    matches!(
+        (group.map(|(group, _)| group), text_of(object, "/kind")),
+        (Some(GROUP), CSV_KIND | "Subscription") | (None, CSV_KIND)
+    )
 }
 
 /// A CSV as OLM's types write it: what its schema requires is there, if need be empty; what they do

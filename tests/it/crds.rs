@@ -20,11 +20,12 @@ fn the_files_in_deploy_are_those_that_make_crds_writes() {
             )
         })
         .collect();
-    let files: Vec<String> = expected
-        .keys()
-        .map(|file| format!("  - {file}\n"))
-        .collect();
-    let files = files.concat();
+    let mut files = String::new();
+    for file in expected.keys() {
+        files.push_str("  - ");
+        files.push_str(file);
+        files.push('\n');
+    }
     expected.insert(
         "Kustomization".to_owned(),
         format!(
