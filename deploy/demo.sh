@@ -14,8 +14,9 @@ step "A Kubernetes cluster"
 kubectl get nodes
 
 step "Chandler's API"
-cargo build --quiet --bin chandler
-binary=$PWD/${CARGO_TARGET_DIR:-target}/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}debug/chandler
+cargo build --quiet --bin chandler --example stand-in --example pack-image
+built=$PWD/${CARGO_TARGET_DIR:-target}/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}debug
+binary=$built/chandler
 "$binary" crds | kubectl apply -f -
 kubectl wait --for=condition=Established --timeout=30s -f deploy/crds >/dev/null
 kubectl api-resources --api-group=operators.coreos.com
@@ -29,6 +30,11 @@ if [ -n "$registry" ]; then
   trap 'rm -rf "$work"' EXIT
   cd "$work"
   chandler bundle init gopher --version 0.1.0
+  # The operator itself is a stand-in of ours: a small server that answers probes.
+  image=$registry/demo/gopher:v0.1.0
+  "$built/examples/pack-image" --binary "$built/examples/stand-in" --layout image --push "$image" --plain-http
+  sed -i "s|image: registry.example.com/gopher:v0.1.0|image: $image\n                    args: [serve, \"0.0.0.0:8080\"]|" \
+    gopher/manifests/*.clusterserviceversion.yaml
   chandler bundle lint gopher
   chandler bundle push gopher "$registry/demo/gopher-bundle:v0.1.0" --plain-http "$registry"
   chandler catalog init gopher --default-channel stable --output-dir catalog
@@ -51,10 +57,10 @@ if [ -n "$registry" ]; then
   step "A Subscription, as its users write it"
   sed "s|registry.example.com/hub/catalog:latest|$registry/demo/catalog:latest|" deploy/samples/demo.yaml |
     kubectl apply -f -
-  kubectl wait subscription/gopher -n chandler-demo --for=condition=Installed --timeout=120s
+  kubectl wait subscription/gopher -n chandler-demo --for=condition=Healthy --timeout=120s || true
   kubectl get subscriptions,installplans,clusterserviceversions,operatorgroups,catalogsources -n chandler-demo
-  # It is not healthy before its deployment runs, which nothing makes yet.
-  chandler status gopher -n chandler-demo --kubeconfig "$("$local" kubeconfig --name demo)" || true
+  kubectl get deployments,pods -n chandler-demo
+  chandler status gopher -n chandler-demo --kubeconfig "$("$local" kubeconfig --name demo)"
 else
   step "An operator's wish, as its users write it"
   kubectl apply -f deploy/samples/
