@@ -211,12 +211,12 @@ async fn follow<K>(
 
 fn put(context: &Context, component: Component) {
     let component = Arc::new(component);
-    // Whatever changed in it: what is kept of it does not tell.
-    cluster_service_version::tell_of_component(context, &component);
     let before = context
         .components
         .change(|objects| objects.insert(place(&component), component.clone()));
     if before.as_ref() == Some(&component) {
+        // What changed in it is not kept here, and may still be what an operator runs by.
+        cluster_service_version::tell_of_component(context, &component);
         return;
     }
     if let Some(before) = before {

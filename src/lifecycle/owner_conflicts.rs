@@ -8,6 +8,7 @@ use super::replacement::Lineage;
 use super::requirements::ApiServiceFact;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::CsvPhase;
+use crate::api::labels;
 
 /// An API that belongs to another; OLM's words, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,8 +90,9 @@ fn is_adoptable(csv: &ClusterServiceVersion, fact: &ApiServiceFact) -> bool {
     let Some(owner) = &fact.owner else {
         return false;
     };
+    let is_named = |name: &str| labels::owner_value(name) == owner.name;
     let is_ours = csv.namespace().as_deref() == Some(&owner.namespace)
-        && (csv.metadata.name.as_deref() == Some(&owner.name) || csv.spec.replaces == owner.name);
+        && (is_named(&csv.name_any()) || is_named(&csv.spec.replaces));
     let leaves = matches!(
         owner.phase,
         None | Some(CsvPhase::Replacing | CsvPhase::Deleting)

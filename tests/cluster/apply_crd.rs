@@ -1,7 +1,5 @@
 //! CRDs that replace others on a real API server, with objects in the way.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, ensure};
 use chandler::api::conditions::StepStatus;
 use chandler::api::gvk::GroupVersionKind;
@@ -371,13 +369,6 @@ async fn established(case: &Case, crd: &Crd) -> anyhow::Result<()> {
     // Discovery may hear of it a moment later.
     let applier = Applier::new(case.client.clone());
     let gvk = crd.gvk();
-    let served = async {
-        while !applier.serves(&gvk).await? {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        anyhow::Ok(())
-    };
-    tokio::time::timeout(Duration::from_mins(1), served)
+    case.eventually("served", async || Ok(applier.serves(&gvk).await?))
         .await
-        .context("the kind is not served")?
 }

@@ -66,11 +66,12 @@ pub(super) async fn apply(context: &Context, csv: &ClusterServiceVersion) -> Res
             removal::delete(context, &copy).await?;
         }
     }
-    if targets != Targets::All && copied_csvs::is_copyable(csv) {
+    if targets != Targets::All && !seen.is_empty() && copied_csvs::is_copyable(csv) {
+        let rbac = rights::own(context, csv).await?;
         for namespace in seen.iter().map(|copy| &copy.namespace) {
             let key = ObjectKey::new(namespace, &key.name);
             if let Some(copy) = context.caches.csvs.get(&key) {
-                rights::copy(context, csv, &copy).await?;
+                rights::copy(context, csv, &rbac, &copy).await?;
             }
         }
     }

@@ -21,17 +21,20 @@ pub(super) async fn lift(context: &Context, csv: &ClusterServiceVersion) -> Resu
 pub(super) async fn copy(
     context: &Context,
     csv: &ClusterServiceVersion,
+    rbac: &[Value],
     copy: &ClusterServiceVersion,
 ) -> Result<(), Error> {
-    let rbac = own(context, csv).await?;
     let namespace = copy.namespace().unwrap_or_default();
     let uid = copy.uid().unwrap_or_default();
-    let copied = target_rbac::copied(csv, &rbac, &namespace, &uid);
+    let copied = target_rbac::copied(csv, rbac, &namespace, &uid);
     bring_to(context, copied).await
 }
 
 /// The Roles and RoleBindings of the operator's namespace.
-async fn own(context: &Context, csv: &ClusterServiceVersion) -> Result<Vec<Value>, Error> {
+pub(super) async fn own(
+    context: &Context,
+    csv: &ClusterServiceVersion,
+) -> Result<Vec<Value>, Error> {
     let namespace = csv.namespace().unwrap_or_default();
     let mut rbac = Vec::new();
     for kind in ["Role", "RoleBinding"] {

@@ -5,15 +5,11 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::Request;
 use super::object::{home, owner_labels, seal};
 use super::services;
-use crate::api::cluster_service_version::ClusterServiceVersion;
-use crate::api::conditions::CsvPhase;
-use crate::api::labels;
 
 /// Where the API group stands among others in discovery, as OLM has it.
 const GROUP_PRIORITY: i32 = 2000;
@@ -55,30 +51,4 @@ pub fn api_services(request: &Request<'_>) -> Vec<Value> {
         });
     }
     made.into_values().collect()
-}
-
-/// Whether a CSV may take over an APIService with these labels: it is the CSV's own, that of the one it
-/// replaces, or that of one that is on its way out. `phase` tells the phase of a CSV by namespace and
-/// name, if there is such a CSV.
-pub fn is_adoptable(
-    csv: &ClusterServiceVersion,
-    labels: &BTreeMap<String, String>,
-    phase: impl Fn(&str, &str) -> Option<CsvPhase>,
-) -> bool {
-    let label = |key: &str| labels.get(key).map(String::as_str).unwrap_or_default();
-    let (owner, namespace) = (label(labels::OWNER), label(labels::OWNER_NAMESPACE));
-    if label(labels::OWNER_KIND) != ClusterServiceVersion::kind(&())
-        || owner.is_empty()
-        || namespace.is_empty()
-    {
-        return false;
-    }
-    if namespace == home(csv) && owner == csv.name_any() {
-        return true;
-    }
-    let Some(phase) = phase(namespace, owner) else {
-        return false;
-    };
-    let is_replaced = namespace == home(csv) && owner == csv.spec.replaces;
-    is_replaced || matches!(phase, CsvPhase::Replacing | CsvPhase::Deleting)
 }

@@ -2,7 +2,6 @@ use super::*;
 use crate::lifecycle::install::fixtures::{
     certificates, csv, empty_cluster, install, install_with,
 };
-use rstest::rstest;
 
 #[test]
 fn an_api_service_passes_requests_on_to_the_service() {
@@ -44,32 +43,4 @@ fn two_kinds_of_one_version_share_an_api_service() {
         .iter()
         .filter(|caller| caller["kind"] == "APIService");
     assert_eq!(services.count(), 1);
-}
-
-#[rstest]
-#[case::its_own("home", "op.v1", None, true)]
-#[case::of_the_one_it_replaces("home", "op.v0", Some(CsvPhase::Succeeded), true)]
-#[case::of_one_it_replaces_that_is_gone("home", "op.v0", None, false)]
-#[case::of_one_that_is_replaced("other", "x", Some(CsvPhase::Replacing), true)]
-#[case::of_one_that_goes("other", "x", Some(CsvPhase::Deleting), true)]
-#[case::of_one_that_stays("other", "x", Some(CsvPhase::Succeeded), false)]
-#[case::of_nobody("", "", None, false)]
-fn an_api_service_is_taken_over(
-    #[case] namespace: &str,
-    #[case] name: &str,
-    #[case] phase: Option<CsvPhase>,
-    #[case] expected: bool,
-) {
-    let mut csv = csv();
-    csv.spec.replaces = "op.v0".to_owned();
-    let labels = BTreeMap::from([
-        (
-            "olm.owner.kind".to_owned(),
-            "ClusterServiceVersion".to_owned(),
-        ),
-        ("olm.owner.namespace".to_owned(), namespace.to_owned()),
-        ("olm.owner".to_owned(), name.to_owned()),
-    ]);
-    assert_eq!(is_adoptable(&csv, &labels, |_, _| phase.clone()), expected);
-    assert!(!is_adoptable(&csv, &BTreeMap::new(), |_, _| phase.clone()));
 }
