@@ -17,6 +17,10 @@ export CARGO_TARGET_$(shell echo $(CARGO_BUILD_TARGET) | tr a-z- A-Z_)_RUSTFLAGS
 endif
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
+# What looks whether everybody can use the page. The version is in the path, so that another one is fetched.
+AXE_VERSION := 4.14.0
+AXE := $(TARGET_DIR)/axe-$(AXE_VERSION)/node_modules/axe-core/axe.min.js
+
 PROFILE ?= release
 PROFILE_DIR = $(TARGET_DIR)/$(CARGO_BUILD_TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
@@ -31,13 +35,19 @@ demo-down: ## Take the demo's Chandler and its cluster down
 	@deploy/demo-down.sh
 	@$(LOCAL) down --name demo
 
-.PHONY: test test-unit test-registry test-cluster test-local
-test: test-unit test-registry test-local test-cluster ## All tests, on a real Kubernetes and a real registry
+.PHONY: test test-unit test-registry test-browser test-cluster test-local
+test: test-unit test-registry test-browser test-local test-cluster ## All tests, on a real Kubernetes and a real registry
 	@echo "all tests passed"
 test-unit: ## Only the tests that need no cluster
 	cargo test --lib --bins --examples --test it
 test-registry: ## Only the tests on a real registry
 	cargo test --test registry
+test-browser: $(AXE) ## Only the tests of the page in Chromium; TEST=name for one of them
+	@tests/browser/needs.sh
+	CHANDLER_AXE=$(abspath $(AXE)) cargo test --test browser $(TEST)
+$(AXE):
+	@tests/browser/needs.sh
+	npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix $(TARGET_DIR)/axe-$(AXE_VERSION) axe-core@$(AXE_VERSION)
 test-local: ## Only the tests of the local cluster's own tool
 	# Not from the cache: what it looks at is the machine.
 	cd deploy/local && go test -count=1 ./...
@@ -47,12 +57,13 @@ test-cluster: ## Only the tests on a real cluster; TEST=name for one of them
 	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && cargo test --test cluster $(TEST)
 
 .PHONY: soak bench parity
-soak: ## Long runs: many more random cases, everything killed again and again, ten quiet minutes
+soak: ## Long runs: many more random cases, everything killed again and again (from write FIRST=n on), ten quiet minutes
 	PROPTEST_CASES=100000 cargo test --release --lib
 	CASES=1000000 cargo test --release --test it resolver_oracle
 	cd deploy/local && CHANDLER_SOAK=1 go test -count=1 -timeout 60m -v ./...
 	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && \
-	  CHANDLER_SOAK=1 cargo test --test cluster -- --test-threads=1 --nocapture killed:: steady::
+	  CHANDLER_SOAK=1 cargo test --test cluster -- --test-threads=1 --nocapture killed:: steady:: crowd:: && \
+	  CHANDLER_ALONE=1 cargo test --test cluster -- --test-threads=1 uninstall::
 bench: $(TARGET_DIR)/parity ## Benchmarks, those of the resolver beside OLM's
 	CHANDLER_PARITY=$(abspath $(TARGET_DIR)/parity) cargo bench
 parity: $(TARGET_DIR)/parity ## Ask OLM's resolver the same questions; CASES=n random ones (5000), from seed FIRST=n (0)
@@ -66,7 +77,8 @@ lint: ## Everything that is checked without being run
 	cargo clippy --all-targets -- -D warnings
 	@cd deploy/local && test -z "$$(gofmt -l .)" || { echo "error: run \`make fmt\`"; exit 1; }
 	cd deploy/local && go vet ./...
-	@if command -v shellcheck >/dev/null; then shellcheck $(LOCAL) deploy/demo.sh deploy/demo-down.sh .ci/run; \
+	@if command -v shellcheck >/dev/null; then shellcheck $(LOCAL) deploy/demo.sh deploy/demo-down.sh .ci/run \
+	  tests/browser/needs.sh; \
 	  else echo "shellcheck is not installed: scripts not checked"; fi
 fmt: ## Format all code
 	cargo fmt

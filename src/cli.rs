@@ -4,6 +4,7 @@
 //! [`printer`]; nothing below this module writes to the terminal.
 
 mod args;
+mod attached;
 mod cluster;
 mod command;
 mod failure;
@@ -12,9 +13,11 @@ mod outcome;
 mod printer;
 mod progress;
 mod session;
+mod shelves;
 mod similar;
 mod situation;
 mod standing;
+mod upgrade;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

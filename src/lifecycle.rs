@@ -15,7 +15,9 @@
 //! - [`install`]: what it takes to run an operator
 //! - [`install_modes`]: whether an operator is a member of its group and supports its namespaces
 //! - [`owner_conflicts`]: whether an API that it owns belongs to another
+//! - [`package_api`]: how the API of packages is served and registered
 //! - [`replacement`]: which version takes the place of which
+//! - [`removal`]: what goes when a Subscription does, what stays, and in which order
 //! - [`upgrade_gate`]: whether an operator lets itself be replaced now
 //!
 //! No client, no clock, no file: "now" is passed in.
@@ -31,8 +33,10 @@ pub mod install_modes;
 pub mod namespace_labels;
 pub mod operator_conditions;
 pub mod owner_conflicts;
+pub mod package_api;
 pub mod phase;
 pub mod provided_apis;
+pub mod removal;
 pub mod replacement;
 pub mod requirements;
 pub mod targets;

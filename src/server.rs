@@ -1,4 +1,17 @@
-//! What a running Chandler answers: health and metrics.
+//! What a running Chandler answers: health, metrics, the hub with its API, and the API of packages.
+//!
+//! ```text
+//! site ─┬─ health and metrics      out of a Status
+//!       └─ api ─▶ hub ─▶ catalogs, cluster, bundles   out of a Supply
+//! ```
+
+pub mod api;
+pub mod hub;
+pub mod packages;
+pub mod pages;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::{StatusCode, header};
@@ -6,6 +19,11 @@ use axum::response::IntoResponse as _;
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+use self::hub::Hub;
+
+/// How long answers that are under way may take when the server stops. Some never end by themselves.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// What the server asks for its answers.
 pub trait Status: Send + Sync + 'static {
@@ -15,14 +33,10 @@ pub trait Status: Send + Sync + 'static {
     fn metrics(&self) -> String;
 }
 
-/// Answers until it is told to stop.
-pub async fn serve(
-    listener: TcpListener,
-    status: std::sync::Arc<dyn Status>,
-    stop: CancellationToken,
-) -> std::io::Result<()> {
+/// Health and metrics.
+pub fn health(status: Arc<dyn Status>) -> Router {
     let ready = status.clone();
-    let router = Router::new()
+    Router::new()
         .route("/healthz", get(|| async { "ok" }))
         .route(
             "/readyz",
@@ -45,8 +59,27 @@ pub async fn serve(
                     ([(header::CONTENT_TYPE, kind)], text).into_response()
                 }
             }),
-        );
-    axum::serve(listener, router)
-        .with_graceful_shutdown(stop.cancelled_owned())
-        .await
+        )
+}
+
+/// The hub: its API for programs, and its pages for people.
+pub fn site(hub: Arc<Hub>) -> Router {
+    api::router(hub.clone()).merge(pages::router(hub))
+}
+
+/// Answers until it is told to stop.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
+    let late = stop.clone();
+    let answers = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
+    tokio::select! {
+        ended = answers.into_future() => ended,
+        () = async {
+            late.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        } => Ok(()),
+    }
 }

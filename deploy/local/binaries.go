@@ -54,6 +54,13 @@ var tools = map[string]module{
 		// Without these it needs C libraries for signatures and sqlite.
 		tags: "containers_image_openpgp,json1",
 	},
+	"kubectl-operator": {
+		folder:   "build/kubectl-operator",
+		label:    "kubectl operator",
+		packages: []string{"github.com/operator-framework/kubectl-operator"},
+		ldflags:  "-s -w",
+		tags:     "containers_image_openpgp",
+	},
 }
 
 // tool builds one of the tools and prints its path.

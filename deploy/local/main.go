@@ -37,7 +37,7 @@ Commands:
   kubeconfig  Print the path of the cluster's kubeconfig
   env         Print, as shell variables, what a test needs to reach the cluster
   build       Only build the binaries
-  tool NAME   Build a program that some tests and benchmarks use (opm), and print its path
+  tool NAME   Build a program that some tests use (opm, kubectl-operator), and print its path
   bin         Build the binaries if need be, and print their folder
 
 Options:

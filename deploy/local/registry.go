@@ -12,13 +12,18 @@ func (c *cluster) startRegistry() error {
 	if err := os.MkdirAll(c.path("registry"), 0o755); err != nil {
 		return err
 	}
+	address := c.registry()
+	if c.withNode {
+		// Pods reach it at the address of their node.
+		address = fmt.Sprintf("0.0.0.0:%d", c.ports.Registry)
+	}
 	configuration := fmt.Sprintf(`version: 0.1
 log: {level: warn, accesslog: {disabled: true}}
 storage:
   filesystem: {rootdirectory: %q}
   delete: {enabled: true}
 http: {addr: "%s"}
-`, c.path("registry"), c.registry())
+`, c.path("registry"), address)
 	if err := os.WriteFile(c.path("registry.yaml"), []byte(configuration), 0o644); err != nil {
 		return err
 	}

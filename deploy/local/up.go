@@ -239,6 +239,9 @@ func (c *cluster) printEnvironment() error {
 		return nil
 	}
 	fmt.Printf("CHANDLER_REGISTRY=%s\nCHANDLER_REAL_NODE=%t\n", c.registry(), c.withNode)
+	if c.withNode {
+		fmt.Printf("CHANDLER_POD_REGISTRY=%s:%d\n", nodeAddress, c.ports.Registry)
+	}
 	return nil
 }
 

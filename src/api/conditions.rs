@@ -157,7 +157,8 @@ open_enum! {
 
 open_enum! {
     /// Type of a Subscription's condition. OLM's name something wrong, so that True is bad; the last
-    /// three are ours and say that something is as it should be, so that `kubectl wait` can be used.
+    /// four are ours. `Resolved`, `Installed` and `Healthy` say that something is as it should be, so that
+    /// `kubectl wait` can be used.
     pub enum SubscriptionConditionType {
         /// A catalog that could serve the Subscription does not work.
         CatalogSourcesUnhealthy = "CatalogSourcesUnhealthy",
@@ -187,6 +188,8 @@ open_enum! {
         Installed = "Installed",
         /// The installed operator runs.
         Healthy = "Healthy",
+        /// The Subscription was deleted, and what it installed is being removed.
+        Removing = "Removing",
     }
 }
 
@@ -244,6 +247,18 @@ pub mod subscription {
     pub const INSTALL_PLAN_AWAITED: &str = "InstallPlanAwaited";
     /// `Installed` is Unknown: something is installed, but what should be is not known.
     pub const NOT_RESOLVED: &str = "NotResolved";
+    /// `Removing`: somebody else needs what is to be removed.
+    pub const STILL_NEEDED: &str = "StillNeeded";
+    /// `Removing`: what is to be removed cannot be looked at.
+    pub const NOT_READABLE: &str = "NotReadable";
+    /// `Removing`: an InstallPlan is being carried out.
+    pub const INSTALL_PLAN_UNDERWAY: &str = "InstallPlanUnderway";
+    /// `Removing`: custom resources have to be gone first.
+    pub const CUSTOM_RESOURCES_PRESENT: &str = "CustomResourcesPresent";
+    /// `Removing`: the ClusterServiceVersion and what it has are on their way out.
+    pub const OPERATOR_PRESENT: &str = "OperatorPresent";
+    /// `Removing`: CRDs are on their way out.
+    pub const CRDS_PRESENT: &str = "CustomResourceDefinitionsPresent";
     /// `Healthy` is Unknown: the operator is on its way to run, or to be replaced.
     pub const PROGRESSING: &str = "Progressing";
 }
@@ -462,12 +477,15 @@ pub mod operator_group {
     pub const SERVICE_ACCOUNT: &str = "OperatorGroupServiceAccount";
     /// Reason of [`MULTIPLE_OPERATOR_GROUP`].
     pub const MULTIPLE_OPERATOR_GROUPS_FOUND: &str = "MultipleOperatorGroupsFound";
-    /// Type: the namespaces of the group cannot be told. Not known to OLM, which only logs it.
+    /// Type: something is wrong with the namespaces of the group. Not known to OLM, which only logs
+    /// it.
     pub const TARGET_NAMESPACES: &str = "OperatorGroupTargetNamespaces";
     /// Reason of [`SERVICE_ACCOUNT`].
     pub const SERVICE_ACCOUNT_NOT_FOUND: &str = "ServiceAccountNotFound";
-    /// Reason of [`TARGET_NAMESPACES`].
+    /// Reason of [`TARGET_NAMESPACES`]: they cannot be told.
     pub const TARGET_NAMESPACES_INVALID: &str = "TargetNamespacesInvalid";
+    /// Reason of [`TARGET_NAMESPACES`]: there is no namespace of a name that is given.
+    pub const TARGET_NAMESPACES_NOT_FOUND: &str = "TargetNamespacesNotFound";
 }
 
 /// Conditions an operator reports in its OperatorCondition.

@@ -57,14 +57,23 @@ pub const CONTENT_HASH: &str = "chandler.content-hash";
 /// Annotation on a copied ClusterServiceVersion: hash of what was copied. Ours: by it is seen whether the
 /// copy is up to date without keeping its spec.
 pub const COPY_HASH: &str = "chandler.copy-hash";
+/// Annotation, value `true`, on a CRD that was there before the first plan that brought it. Ours: by it
+/// is seen that it stays when its operator is removed.
+pub const FOUND: &str = "chandler.found";
+/// Annotation, value `true`, on a Subscription: the dependencies that were installed for it go with it.
+/// Ours, as the next one; both add to `spec.policy.removal`.
+pub const PRUNE_DEPENDENCIES: &str = "chandler.prune-dependencies";
+/// Annotation on a Subscription: CRDs that go with it, by name, joined by commas, and all their objects.
+pub const DELETE_CRDS: &str = "chandler.delete-crds";
 /// Prefix of the labels that name an operating system a package supports.
 pub const OS_PREFIX: &str = "operatorframework.io/os.";
 /// Prefix of the labels that name a processor architecture a package supports.
 pub const ARCH_PREFIX: &str = "operatorframework.io/arch.";
 /// Value of an [`OS_PREFIX`] or [`ARCH_PREFIX`] label.
 pub const SUPPORTED: &str = "supported";
-/// The value of [`OWNER`] for an owner of this name: the name, or a hash of one that is too long for
-/// a label. OLM writes the long name all the same, and the API server refuses the object.
+/// The value of [`OWNER`] for an owner of this name, or of [`WEBHOOK_GENERATE_NAME`] for a webhook: the
+/// name, or a hash of one that is too long for a label. OLM writes the long name all the same, and the
+/// API server refuses the object.
 pub fn owner_value(name: &str) -> String {
     if name.len() > LONGEST_VALUE {
         super::hash::base62_sha224(name.as_bytes())
@@ -124,6 +133,8 @@ pub const INSTALLED_ALONGSIDE_PREFIX: &str = "operatorframework.io/installed-alo
 
 /// Finalizer on a ClusterServiceVersion: its cluster-scoped objects are still to be removed.
 pub const CSV_CLEANUP_FINALIZER: &str = "operators.coreos.com/csv-cleanup";
+/// Finalizer on a Subscription whose policy is to remove what it installed. Ours.
+pub const REMOVAL_FINALIZER: &str = "operators.coreos.com/removal";
 /// Key of the CA certificate in the Secret of a serving certificate.
 pub const CA_SECRET_KEY: &str = "olmCAKey";
 /// Key of the CA certificate before that, in the Secret of a serving certificate. Ours: whoever calls

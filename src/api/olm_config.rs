@@ -40,11 +40,16 @@ impl OlmConfigSpec {
     /// each of them. Only if somebody asks for it, unlike in OLM: the copies of one operator are as
     /// many as the namespaces of the cluster.
     pub fn copies_csvs(&self) -> bool {
-        let disabled = self
-            .features
-            .as_ref()
-            .and_then(|features| features.disable_copied_csvs);
-        disabled == Some(false)
+        self.disabled() == Some(false)
+    }
+
+    /// Whether somebody asks that they are not copied.
+    pub fn forbids_copies(&self) -> bool {
+        self.disabled() == Some(true)
+    }
+
+    fn disabled(&self) -> Option<bool> {
+        self.features.as_ref()?.disable_copied_csvs
     }
 }
 

@@ -38,6 +38,18 @@ open_enum! {
     }
 }
 
+open_enum! {
+    /// What goes with a Subscription when it is deleted.
+    pub enum RemovalPolicy {
+        /// Nothing: the operator runs on.
+        Keep = "Keep",
+        /// The operator and all that it has, but for CRDs and custom resources.
+        Operator = "Operator",
+        /// Custom resources, the operator, its CRDs, and dependencies that nobody else needs.
+        Everything = "Everything",
+    }
+}
+
 /// Which operator is wanted, and how it shall run.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
@@ -124,6 +136,14 @@ impl SubscriptionSpec {
             _ => ApprovalPolicy::Automatic,
         }
     }
+
+    /// What goes with the Subscription. What is not understood removes nothing.
+    pub fn removal(&self) -> RemovalPolicy {
+        match self.policy.as_ref().map(|policy| &policy.removal) {
+            Some(policy @ (RemovalPolicy::Operator | RemovalPolicy::Everything)) => policy.clone(),
+            _ => RemovalPolicy::Keep,
+        }
+    }
 }
 
 /// What may be done on behalf of a Subscription.
@@ -144,6 +164,18 @@ pub struct SubscriptionPolicy {
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
     #[schemars(extend("enum" = ApprovalPolicy::KNOWN))]
     pub approval: ApprovalPolicy,
+    /// What goes when the Subscription is deleted. `Keep` removes nothing, as OLM. `Operator` removes
+    /// the ClusterServiceVersion with all that it has, and keeps CRDs, custom resources and
+    /// dependencies. `Everything` removes the custom resources of the operator's APIs in the namespaces
+    /// that it serves first, while it still runs, then the operator, then its CRDs, and dependencies that
+    /// were installed for it; what another operator needs stays, and so does a CRD that was there before.
+    /// With one of the latter two the Subscription stays until all that is gone, and says in its
+    /// condition `Removing` what it waits for; changed to `Keep` it goes at once, and what is left
+    /// stays. When the whole namespace is deleted, `Everything` does what `Operator` does. The default is
+    /// `Keep`.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "empty")]
+    #[schemars(extend("enum" = RemovalPolicy::KNOWN))]
+    pub removal: RemovalPolicy,
 }
 
 /// Adjusts the Pods of an operator.

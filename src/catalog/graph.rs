@@ -86,15 +86,20 @@ pub struct Graph {
 impl Graph {
     /// The graph of one channel. `versions` are those of the package's bundles.
     pub fn of_channel(channel: &Channel, versions: &BTreeMap<String, Version>) -> Self {
-        Self::new(&channel.package, std::slice::from_ref(channel), versions)
+        Self::of_channels(&channel.package, std::slice::from_ref(channel), versions)
     }
 
     /// The graph of all channels of a package.
     pub fn of_package(name: &str, blobs: &PackageBlobs) -> Self {
-        Self::new(name, &blobs.channels, &blobs.versions())
+        Self::of_channels(name, &blobs.channels, &blobs.versions())
     }
 
-    fn new(package: &str, channels: &[Channel], versions: &BTreeMap<String, Version>) -> Self {
+    /// The graph of these channels of a package. `versions` are those of its bundles.
+    pub fn of_channels(
+        package: &str,
+        channels: &[Channel],
+        versions: &BTreeMap<String, Version>,
+    ) -> Self {
         let mut graph = Self {
             package: package.to_owned(),
             bundles: DiGraph::new(),

@@ -3,6 +3,7 @@
 pub(super) mod bundle;
 pub(super) mod catalog;
 pub(super) mod deploy;
+pub(super) mod hub;
 pub(super) mod operate;
 pub(super) mod output;
 pub(super) mod plan;
@@ -37,6 +38,16 @@ pub(super) enum Command {
     ///
     /// Runs until it is stopped. Of several replicas one writes; the others take over when it ends.
     Run(run::Run),
+    /// Serve the hub of catalogs without a cluster: search, browse, compare
+    ///
+    /// Runs until it is stopped. /api/v1/openapi.json tells what can be asked.
+    Hub(hub::Hub),
+    /// Find packages in catalogs
+    ///
+    /// The best fit comes first, and a typo is forgiven.
+    Search(hub::Search),
+    /// Tell what a package is, what it brings, and in which versions
+    Show(hub::Show),
     /// Make, check and publish a bundle: one version of an operator
     #[command(subcommand, arg_required_else_help = true)]
     Bundle(bundle::Bundle),
@@ -47,12 +58,21 @@ pub(super) enum Command {
     ///
     /// Ends with 1 if it is not healthy when time is up, or if somebody has to approve something.
     Install(operate::Install),
+    /// List what runs: packages, versions, health, and what could be upgraded
+    List(operate::List),
     /// Tell how Subscriptions are
     ///
     /// Ends with 1 if one of them is not healthy.
     Status(operate::Status),
+    /// Tell what was installed for a Subscription, when, and what came of it
+    History(operate::History),
     /// Let an InstallPlan go ahead that waits for approval
     Approve(operate::Approve),
+    /// Remove an operator, after showing all that goes and all that stays
+    ///
+    /// CRDs and custom resources stay unless --everything or --delete-crds says otherwise. Ends with 1 if
+    /// somebody else needs it, or if it is not gone when time is up.
+    Uninstall(operate::Uninstall),
     /// Tell what Subscriptions would get, or why not
     ///
     /// Ends with 1 if there is no solution for one of them. Nothing is changed.

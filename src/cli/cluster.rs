@@ -149,13 +149,18 @@ impl Cluster {
         if !standing.messages.is_empty() || standing.healthy {
             return;
         }
-        // Who may not see Leases is told nothing rather than something wrong.
+        if self.is_deserted().await {
+            standing.messages.push(NOBODY.to_owned());
+        }
+    }
+
+    /// Whether it is known that no Chandler looks after the cluster. Who may not see Leases is told
+    /// nothing rather than something wrong.
+    pub(super) async fn is_deserted(&self) -> bool {
         let named = ListParams::default().fields(&format!("metadata.name={LEASE}"));
         let leases = Api::<Lease>::all(self.client.clone()).list(&named).await;
         let now = Timestamp::now();
-        if leases.is_ok_and(|leases| !leases.iter().any(|lease| is_held(lease, now))) {
-            standing.messages.push(NOBODY.to_owned());
-        }
+        leases.is_ok_and(|leases| !leases.iter().any(|lease| is_held(lease, now)))
     }
 
     /// For whoever does more than read.
@@ -171,6 +176,27 @@ impl Cluster {
     /// The Subscriptions of a namespace.
     pub(super) async fn subscriptions(&self, ns: &str) -> Result<Vec<Subscription>, Failure> {
         list(Api::namespaced(self.client.clone(), ns), "Subscriptions").await
+    }
+
+    /// The Subscriptions and `ClusterServiceVersion`s of a namespace, or of all.
+    pub(super) async fn operators(
+        &self,
+        ns: Option<&str>,
+    ) -> Result<(Vec<Subscription>, Vec<ClusterServiceVersion>), Failure> {
+        let client = || self.client.clone();
+        let (subscriptions, csvs) = match ns {
+            Some(ns) => (Api::namespaced(client(), ns), Api::namespaced(client(), ns)),
+            None => (Api::all(client()), Api::all(client())),
+        };
+        let subscriptions = list(subscriptions, "Subscriptions").await?;
+        let csvs = list::<ClusterServiceVersion>(csvs, "ClusterServiceVersions").await?;
+        let csvs = csvs.into_iter().filter(|csv| !csv.is_copied()).collect();
+        Ok((subscriptions, csvs))
+    }
+
+    /// The `InstallPlan`s of a namespace.
+    pub(super) async fn install_plans(&self, ns: &str) -> Result<Vec<InstallPlan>, Failure> {
+        list(Api::namespaced(self.client.clone(), ns), "InstallPlans").await
     }
 
     /// The `ClusterServiceVersion`s of a namespace.

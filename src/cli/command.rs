@@ -8,10 +8,16 @@ mod crds;
 mod deploy;
 mod explain;
 mod graph;
+mod history;
+mod hub;
 mod install;
+mod list;
 mod plan;
 mod run;
+mod search;
+mod show;
 mod status;
+mod uninstall;
 
 use super::args::Command;
 use super::failure::Failure;
@@ -20,11 +26,17 @@ use super::failure::Failure;
 pub(super) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => run::run(&args),
+        Command::Hub(args) => hub::run(&args),
+        Command::Search(args) => search::run(&args),
+        Command::Show(args) => show::run(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::Catalog(args) => catalog::run(&args),
         Command::Install(args) => install::run(&args),
+        Command::List(args) => list::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::History(args) => history::run(&args),
         Command::Approve(args) => approve::run(&args),
+        Command::Uninstall(args) => uninstall::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Graph(args) => graph::run(&args),

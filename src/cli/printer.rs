@@ -87,10 +87,22 @@ pub(super) fn warning(text: &str) {
     );
 }
 
+/// Shows several lines beside the data.
+pub(super) fn show(text: &str) {
+    let _ = write!(anstream::stderr(), "{text}");
+}
+
 /// Says what happened, in one line.
 pub(super) fn say(text: &str) {
     // Nothing can be told to somebody who closed the pipe; here and below.
     let _ = writeln!(anstream::stderr(), "{}", visible(text));
+}
+
+/// Asks something; the answer comes on the same line.
+pub(super) fn prompt(text: &str) {
+    let mut output = anstream::stderr();
+    let _ = write!(output, "{}", visible(text));
+    let _ = output.flush();
 }
 
 /// Says why a command failed and what to do next.

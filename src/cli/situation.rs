@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow};
 use kube::ResourceExt;
 
-pub(super) use self::catalogs::{Named, Open, unless_none_can_be_read};
+pub(super) use self::catalogs::{Named, Open, named_sources, unless_none_can_be_read};
 
 use self::manifests::Manifests;
 use super::args::plan::Situation as Args;

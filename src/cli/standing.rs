@@ -3,12 +3,17 @@
 use kube::ResourceExt as _;
 use serde::Serialize;
 
+use super::upgrade::Upgrade;
 use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
 use crate::api::subscription::Subscription;
 
 /// How a Subscription is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "programs read each of them by its name"
+)]
 pub(super) struct Standing {
     pub(super) namespace: String,
     pub(super) name: String,
@@ -28,12 +33,19 @@ pub(super) struct Standing {
     pub(super) waits_for_approval: bool,
     /// Whether the plan failed.
     pub(super) failed: bool,
+    /// Whether it was deleted, and what it installed is being removed.
+    #[serde(rename = "removing")]
+    pub(super) is_removed: bool,
+    /// What it could be upgraded to, and why it is not; whoever knows the operators fills it in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) upgrade: Option<Upgrade>,
     /// What there is to know, the worst first.
     pub(super) messages: Vec<String>,
 }
 
 /// What is wrong if it is True, the worst first.
-const TROUBLES: [SubscriptionConditionType; 5] = [
+const TROUBLES: [SubscriptionConditionType; 6] = [
+    SubscriptionConditionType::Removing,
     SubscriptionConditionType::ResolutionFailed,
     SubscriptionConditionType::BundleUnpackFailed,
     SubscriptionConditionType::InstallPlanFailed,
@@ -90,13 +102,17 @@ impl Standing {
             healthy: is_true(&SubscriptionConditionType::Healthy),
             waits_for_approval: pending.is_some_and(|(_, reason, _)| reason == "RequiresApproval"),
             failed: is_true(&SubscriptionConditionType::InstallPlanFailed),
+            is_removed: subscription.metadata.deletion_timestamp.is_some(),
+            upgrade: None,
             messages,
         }
     }
 
     /// In one word.
     pub(super) fn word(&self) -> &'static str {
-        if self.waits_for_approval {
+        if self.is_removed {
+            "being removed"
+        } else if self.waits_for_approval {
             "waits for approval"
         } else if self.failed {
             "failed"
@@ -127,6 +143,9 @@ impl Standing {
             line("next", &self.current_csv);
         }
         line("plan", &self.install_plan);
+        if let Some(upgrade) = &self.upgrade {
+            line("upgrade", &upgrade.line());
+        }
         for message in &self.messages {
             line("", message);
         }

@@ -20,10 +20,12 @@ use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
 pub(super) use self::attempts::Attempts;
+pub(super) use self::copies::reconcile as copy;
+pub(crate) use self::removal::clean_up;
 pub(super) use self::rights::bring_to;
 pub(super) use self::tell::{
-    look_at_everything, tell_of_component, tell_of_csv, tell_of_group, tell_of_namespace,
-    tell_of_subscription,
+    look_at_copies, look_at_everything, tell_all, tell_of_component, tell_of_copy, tell_of_csv,
+    tell_of_group, tell_of_subscription,
 };
 use self::world::{Neighbours, World};
 use super::context::Context;
@@ -33,6 +35,7 @@ use super::operator_condition;
 use super::queue::Next;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
+use crate::api::labels;
 use crate::lifecycle::phase::{self, Action, Decision};
 
 /// No way through the phases is longer, unless something goes round in a circle: then it does so at
@@ -50,11 +53,15 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
     let found = api.get_opt(&key.name).await;
     let found = found.map_err(Error::while_("reading the ClusterServiceVersion"))?;
     let Some(csv) = found else {
-        removal::gone(context, key).await?;
-        return Ok(Next::Wait);
+        context.attempts.forget(key);
+        return removal::sweep(context, key).await;
     };
     if csv.is_copied() {
-        return copies::check(context, &csv).await;
+        // Copies say of what; those are looked after with their original.
+        if !csv.labels().contains_key(labels::COPIED_FROM) {
+            removal::delete(context, key, &csv.uid().unwrap_or_default()).await?;
+        }
+        return Ok(Next::Wait);
     }
     if csv.metadata.deletion_timestamp.is_some() {
         return removal::finish(context, csv).await;
@@ -62,9 +69,17 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
     let csv = removal::with_finalizer(context, csv).await?;
     // Before it runs, so that an operator finds it when it starts.
     operator_condition::ensure(context, &csv).await?;
+    let was_running = is_running(&csv);
     let (csv, next) = steps(context, csv).await?;
-    copies::apply(context, &csv).await?;
+    if !was_running && is_running(&csv) {
+        copies::tell_if_disabled(context, &csv).await;
+    }
     Ok(next)
+}
+
+fn is_running(csv: &ClusterServiceVersion) -> bool {
+    let status = csv.status.as_ref();
+    status.is_some_and(|status| status.phase == CsvPhase::Succeeded)
 }
 
 /// Goes on until nothing is left to be done now.
@@ -104,7 +119,8 @@ async fn steps(
                 // Who looks after the group looks after its roles.
                 Action::EnsureApiRoles => {}
                 Action::Delete => {
-                    removal::delete(context, &csv).await?;
+                    let uid = csv.uid().unwrap_or_default();
+                    removal::delete(context, &ObjectKey::of(&csv), &uid).await?;
                     return Ok((csv, Next::Wait));
                 }
             }
@@ -143,7 +159,7 @@ async fn annotate(
         "resourceVersion": csv.resource_version(),
     }});
     status::patch(
-        context,
+        &context.client,
         &csv,
         &patch,
         "annotating it with its OperatorGroup",

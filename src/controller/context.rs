@@ -12,6 +12,8 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::events::Recorder;
 use kube::{Client, ResourceExt as _};
 
+use tokio::sync::watch;
+
 use super::catalogs::Catalogs;
 use super::cluster_service_version::Attempts;
 use super::components::Components;
@@ -19,6 +21,7 @@ use super::fetches::Fetches;
 use super::images::Images;
 use super::key::ObjectKey;
 use super::metrics::Metrics;
+use super::proxy::Proxy;
 use super::queue::Queue;
 use super::settings::Settings;
 use super::watch::Cache;
@@ -29,6 +32,7 @@ use crate::api::olm_config::OlmConfig;
 use crate::api::operator::Operator;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
+use crate::lifecycle::copied_csvs::Copy;
 use crate::plan::apply::Applier;
 use crate::resolver::CatalogKey;
 
@@ -44,10 +48,13 @@ pub(crate) struct Context {
     pub(crate) catalogs: Catalogs,
     pub(crate) images: Images,
     pub(crate) attempts: Attempts,
+    pub(crate) proxy: Proxy,
     /// Bundles that are being fetched.
     pub(crate) fetches: Fetches,
     pub(crate) events: Recorder,
     pub(crate) metrics: Metrics,
+    /// Counts what changed in the cluster, for those who show it.
+    pub(crate) changes: watch::Sender<u64>,
     pub(crate) leads: AtomicBool,
     /// Why this replica can neither lead nor see that another one does, if that is so.
     pub(crate) leaderless: Mutex<Option<String>>,
@@ -59,6 +66,8 @@ pub(crate) struct Caches {
     pub(crate) subscriptions: Arc<Cache<Subscription>>,
     pub(crate) install_plans: Arc<Cache<InstallPlan>>,
     pub(crate) csvs: Arc<Cache<ClusterServiceVersion>>,
+    /// Copies of ClusterServiceVersions: what tells whether they are as they should be.
+    pub(crate) copies: Arc<Cache<Copy>>,
     pub(crate) operator_groups: Arc<Cache<OperatorGroup>>,
     /// The ConfigMaps that are catalogs: names and versions only.
     pub(crate) config_maps: Arc<Cache<PartialObjectMeta<ConfigMap>>>,
@@ -79,6 +88,7 @@ impl Caches {
             subscriptions: Cache::new(watches),
             install_plans: Cache::new(watches),
             csvs: Cache::new(watches),
+            copies: Cache::new(watches),
             operator_groups: Cache::new(watches),
             config_maps: Cache::new(catalog_watches),
             namespaces: Cache::new(1),
@@ -94,6 +104,7 @@ impl Caches {
         self.subscriptions.is_ready().await;
         self.install_plans.is_ready().await;
         self.csvs.is_ready().await;
+        self.copies.is_ready().await;
         self.operator_groups.is_ready().await;
         self.config_maps.is_ready().await;
         self.namespaces.is_ready().await;
@@ -109,6 +120,7 @@ impl Caches {
             ("Subscriptions", self.subscriptions.is_listed()),
             ("InstallPlans", self.install_plans.is_listed()),
             ("ClusterServiceVersions", self.csvs.is_listed()),
+            ("copies of ClusterServiceVersions", self.copies.is_listed()),
             ("OperatorGroups", self.operator_groups.is_listed()),
             ("ConfigMaps", self.config_maps.is_listed()),
             ("Namespaces", self.namespaces.is_listed()),
@@ -127,7 +139,11 @@ pub(crate) struct Queues {
     /// Namespaces whose Subscriptions are to be resolved.
     pub(crate) namespaces: Queue<String>,
     pub(crate) install_plans: Queue<ObjectKey>,
+    /// Subscriptions that remove something when they are deleted.
+    pub(crate) removals: Queue<ObjectKey>,
     pub(crate) csvs: Queue<ObjectKey>,
+    /// ClusterServiceVersions whose copies are to be looked at, whether they exist or not.
+    pub(crate) copies: Queue<ObjectKey>,
     pub(crate) operator_groups: Queue<ObjectKey>,
     /// Operators by name, whether they exist or not.
     pub(crate) operators: Queue<String>,
@@ -151,6 +167,11 @@ impl Context {
         Time(Timestamp::now())
     }
 
+    /// Takes note that something changed.
+    pub(crate) fn note_change(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
     /// The namespaces with Subscriptions that may use a catalog.
     pub(crate) fn users_of(&self, catalog: &CatalogKey) -> BTreeSet<String> {
         let subscriptions = self.caches.subscriptions.all();
@@ -163,6 +184,7 @@ impl Context {
 
     /// Has everybody look again who may use a catalog.
     pub(crate) fn tell_users_of(&self, catalog: &CatalogKey) {
+        self.note_change();
         if self.leads() {
             for namespace in self.users_of(catalog) {
                 self.queues.namespaces.add(namespace);

@@ -35,7 +35,7 @@ impl Error {
 
     /// Somebody else changed the object since it was read, or it is gone. The cache is about to
     /// hear of it.
-    fn is_stale(&self) -> bool {
+    pub(crate) fn is_stale(&self) -> bool {
         let Self::Api { source, .. } = self else {
             return false;
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
-use tokio::sync::{RwLock, RwLockReadGuard};
+use tokio::sync::{RwLock, RwLockReadGuard, Semaphore, SemaphorePermit};
 
 use super::words;
 use crate::catalog::source::{self, Sources};
@@ -25,6 +25,31 @@ pub(crate) struct Images {
     plain: Sources,
     /// Whoever pulls has it for reading, so that nothing is taken away from under them.
     pulling: RwLock<()>,
+    turns: Turns,
+}
+
+/// How many catalogs of a kind are fetched at once: each takes memory and a core.
+const FETCHES: usize = 4;
+/// How many of those are that failed the last time.
+const DOUBTFUL_FETCHES: usize = 2;
+
+/// Fetching a catalog may take as long as a registry that says nothing is waited for. Those that
+/// are known for that wait for each other, and nobody else for them.
+struct Turns {
+    images: Semaphore,
+    addresses: Semaphore,
+    doubtful: Semaphore,
+}
+
+/// What kind of catalog waits for its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fetch {
+    /// An image in a registry that answers.
+    Image,
+    /// What a remote registry serves.
+    Address,
+    /// Anything that failed the last time.
+    Doubtful,
 }
 
 /// How long the text of a digest is.
@@ -68,6 +93,11 @@ impl Images {
             client,
             plain: Sources::new(&cache, options)?,
             pulling: RwLock::default(),
+            turns: Turns {
+                images: Semaphore::new(FETCHES),
+                addresses: Semaphore::new(FETCHES),
+                doubtful: Semaphore::new(DOUBTFUL_FETCHES),
+            },
             settings,
             cache,
         })
@@ -99,6 +129,17 @@ impl Images {
     /// Has everything that is in the cache stay there, until what this gives is dropped.
     pub(crate) async fn pulling(&self) -> RwLockReadGuard<'_, ()> {
         self.pulling.read().await
+    }
+
+    /// Waits until a catalog may be fetched; it may until what this gives is dropped.
+    pub(crate) async fn turn(&self, fetch: Fetch) -> Option<SemaphorePermit<'_>> {
+        let turns = match fetch {
+            Fetch::Image => &self.turns.images,
+            Fetch::Address => &self.turns.addresses,
+            Fetch::Doubtful => &self.turns.doubtful,
+        };
+        // Nobody closes it, and if somebody did, nobody would have to wait.
+        turns.acquire().await.ok()
     }
 
     /// Takes out of the cache what belongs to none of these images and was not used for a while.

@@ -16,6 +16,7 @@ use prometheus_client::registry::Registry;
 
 use self::summary::Summary;
 use self::syncs::Syncs;
+use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::api::subscription::Subscription;
 
 /// What the text ends with.
@@ -36,6 +37,24 @@ struct Content {
     digest: String,
 }
 
+/// A ClusterServiceVersion that runs, or does not.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Csv {
+    namespace: String,
+    name: String,
+    version: String,
+}
+
+/// A ClusterServiceVersion that does not run, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AbnormalCsv {
+    namespace: String,
+    name: String,
+    version: String,
+    phase: String,
+    reason: String,
+}
+
 /// How things are at the moment when somebody asks. It is counted then and not when something is
 /// worked on, because only the replica that leads works.
 #[derive(Debug, Default)]
@@ -43,6 +62,8 @@ pub(crate) struct Census {
     pub(crate) subscriptions: usize,
     pub(crate) install_plans: usize,
     pub(crate) catalogs: Vec<CatalogState>,
+    /// Without copied ones.
+    pub(crate) csvs: Vec<CsvState>,
 }
 
 /// How a catalog is.
@@ -52,6 +73,16 @@ pub(crate) struct CatalogState {
     pub(crate) is_ready: bool,
     /// The digest of what this replica serves.
     pub(crate) digest: Option<String>,
+}
+
+/// How a ClusterServiceVersion is.
+#[derive(Debug)]
+pub(crate) struct CsvState {
+    pub(crate) object: Object,
+    pub(crate) version: String,
+    /// Unset as long as nobody has looked at it.
+    pub(crate) phase: CsvPhase,
+    pub(crate) reason: CsvReason,
 }
 
 /// What is counted.
@@ -66,7 +97,11 @@ pub(crate) struct Metrics {
     install_plan_count: Gauge,
     resolutions: Summary,
     pub(crate) install_plan_warnings: Counter,
-    pub(crate) csv_upgrades: Counter,
+    csv_count: Gauge,
+    csv_succeeded: Family<Csv, Gauge>,
+    csv_abnormal: Family<AbnormalCsv, Gauge>,
+    /// No counter, although it only grows: the name of a counter would have to end in `_total`.
+    pub(crate) csv_upgrades: Gauge,
     pub(crate) leads: Gauge,
     registry: Mutex<Registry>,
 }
@@ -117,6 +152,21 @@ impl Metrics {
                 metrics.install_plan_warnings.clone(),
             );
             r.register(
+                "csv_count",
+                "Number of ClusterServiceVersions, without copied ones",
+                metrics.csv_count.clone(),
+            );
+            r.register(
+                "csv_succeeded",
+                "1 if a ClusterServiceVersion is installed and runs",
+                metrics.csv_succeeded.clone(),
+            );
+            r.register(
+                "csv_abnormal",
+                "1 for each ClusterServiceVersion that does not run, by phase and reason",
+                metrics.csv_abnormal.clone(),
+            );
+            r.register(
                 "csv_upgrade_count",
                 "How often a ClusterServiceVersion began to be replaced",
                 metrics.csv_upgrades.clone(),
@@ -164,7 +214,6 @@ impl Metrics {
     }
 
     fn take(&self, census: &Census) {
-        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.subscription_count.set(number(census.subscriptions));
         self.install_plan_count.set(number(census.install_plans));
         self.catalog_source_count.set(number(census.catalogs.len()));
@@ -182,98 +231,41 @@ impl Metrics {
                 self.catalog_source_content.get_or_create(&content).set(1);
             }
         }
+        self.take_csvs(&census.csvs);
     }
+
+    fn take_csvs(&self, csvs: &[CsvState]) {
+        self.csv_count.set(number(csvs.len()));
+        self.csv_succeeded.clear();
+        self.csv_abnormal.clear();
+        for csv in csvs.iter().filter(|csv| csv.phase != CsvPhase::Unset) {
+            let Object { namespace, name } = csv.object.clone();
+            let version = csv.version.clone();
+            let succeeded = self.csv_succeeded.get_or_create(&Csv {
+                namespace: namespace.clone(),
+                name: name.clone(),
+                version: version.clone(),
+            });
+            let is_running = csv.phase == CsvPhase::Succeeded;
+            succeeded.set(i64::from(is_running));
+            drop(succeeded);
+            if !is_running {
+                let abnormal = AbnormalCsv {
+                    namespace,
+                    name,
+                    version,
+                    phase: csv.phase.to_string(),
+                    reason: csv.reason.to_string(),
+                };
+                self.csv_abnormal.get_or_create(&abnormal).set(1);
+            }
+        }
+    }
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn subscription(namespace: &str, installed: &str) -> Subscription {
-        serde_json::from_value(json!({
-            "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
-            "metadata": {"name": "ship", "namespace": namespace},
-            "spec": {
-                "name": "ship", "channel": "stable", "source": "hub", "sourceNamespace": "olm",
-                "installPlanApproval": "Manual",
-            },
-            "status": {"installedCSV": installed, "lastUpdated": "2026-01-01T00:00:00Z"},
-        }))
-        .unwrap()
-    }
-
-    fn syncs(metrics: &Metrics) -> Vec<String> {
-        let text = metrics.encode(&Census::default());
-        let lines = text.lines().map(str::to_owned);
-        lines
-            .filter(|line| line.starts_with("subscription_sync_total"))
-            .collect()
-    }
-
-    #[test]
-    fn every_metric_of_olm_about_catalogs_subscriptions_and_plans_is_told() {
-        let metrics = Metrics::new();
-        metrics.resolved(true, Duration::from_secs(1));
-        metrics.synced("port", &[subscription("port", "ship.v1")]);
-        let catalog = Object {
-            namespace: "olm".into(),
-            name: "hub".into(),
-        };
-        let snapshots = &metrics.catalog_source_snapshots;
-        snapshots.get_or_create(&catalog).inc();
-        let text = metrics.encode(&Census {
-            subscriptions: 1,
-            install_plans: 2,
-            catalogs: vec![CatalogState {
-                object: catalog,
-                is_ready: true,
-                digest: None,
-            }],
-        });
-        for line in [
-            "install_plan_count 2",
-            "subscription_count 1",
-            "catalog_source_count 1",
-            "catalogsource_ready{namespace=\"olm\",name=\"hub\"} 1",
-            "catalog_source_snapshots_total{namespace=\"olm\",name=\"hub\"} 1",
-            "subscription_sync_total{name=\"ship\",installed=\"ship.v1\",channel=\"stable\",package=\"ship\",approval=\"Manual\"} 1",
-            "olm_resolution_duration_seconds{outcome=\"succeeded\",quantile=\"0.95\"} 1.0",
-            "olm_resolution_duration_seconds_count{outcome=\"succeeded\"} 1",
-            "installplan_warnings_total 0",
-        ] {
-            assert!(
-                text.lines().any(|it| it == line),
-                "{line} is not in\n{text}"
-            );
-        }
-        assert!(text.ends_with("\n# EOF\n"), "{text}");
-        assert_eq!(text.matches("# EOF").count(), 1);
-    }
-
-    #[test]
-    fn a_subscription_has_one_counter_and_none_when_it_is_gone() {
-        let metrics = Metrics::new();
-        metrics.synced("port", &[subscription("port", "")]);
-        metrics.synced("port", &[subscription("port", "ship.v1")]);
-        metrics.synced("port", &[subscription("port", "ship.v1")]);
-        let [line] = syncs(&metrics).try_into().unwrap();
-        assert!(
-            line.contains("installed=\"ship.v1\"") && line.ends_with("} 2"),
-            "{line}"
-        );
-        metrics.synced("port", &[]);
-        assert_eq!(syncs(&metrics), [""; 0]);
-    }
-
-    #[test]
-    fn subscriptions_of_one_name_in_two_namespaces_share_a_counter() {
-        let metrics = Metrics::new();
-        metrics.synced("port", &[subscription("port", "ship.v1")]);
-        metrics.synced("dock", &[subscription("dock", "ship.v1")]);
-        metrics.synced("dock", &[]);
-        let [line] = syncs(&metrics).try_into().unwrap();
-        assert!(line.ends_with("} 2"), "{line}");
-    }
-}
+mod tests;

@@ -8,7 +8,6 @@ use super::error::Error;
 use super::key::ObjectKey;
 use super::queue::Next;
 use super::run::as_manager;
-use crate::api::labels;
 use crate::api::olm_config::{self, OlmConfig};
 use crate::lifecycle::copied_csvs::{self, Csv};
 use crate::lifecycle::targets::Targets;
@@ -59,15 +58,18 @@ fn copies(context: &Context, are_wanted: bool) -> copied_csvs::Copies {
         .map(|namespace| namespace.name_any())
         .filter(|namespace| context.settings.cares_for(namespace))
         .collect();
-    let csvs: Vec<Csv> = caches
-        .csvs
-        .all()
-        .iter()
-        .map(|csv| Csv {
-            namespace: csv.namespace().unwrap_or_default(),
-            name: csv.name_any(),
-            copied_from: csv.labels().get(labels::COPIED_FROM).cloned(),
-        })
-        .collect();
+    let csvs = caches.csvs.all();
+    let copies = caches.copies.all();
+    let originals = csvs.iter().map(|csv| Csv {
+        namespace: csv.namespace().unwrap_or_default(),
+        name: csv.name_any(),
+        copied_from: None,
+    });
+    let copies = copies.iter().map(|copy| Csv {
+        namespace: copy.namespace.clone(),
+        name: copy.name.clone(),
+        copied_from: Some(copy.copied_from.clone()),
+    });
+    let csvs: Vec<Csv> = originals.chain(copies).collect();
     copied_csvs::judge(are_wanted, &homes, &namespaces, &csvs)
 }

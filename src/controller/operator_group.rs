@@ -54,8 +54,24 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
         .map(String::as_str)
         .filter(|name| *name != key.name)
         .collect();
-    let targets = targets(context, &group);
-    let status = group_status::status(&group, &siblings, &targets, &account, &context.now());
+    let namespaces = context.caches.namespaces.all();
+    let by_name: Namespaces<'_> = namespaces
+        .iter()
+        .map(|it| {
+            let name = it.metadata.name.as_deref().unwrap_or_default();
+            (name, it.labels())
+        })
+        .collect();
+    let targets = Targets::of(&group.spec, &by_name);
+    let missing = targets.as_ref().map(|targets| targets.missing(&by_name));
+    let status = group_status::status(
+        &group,
+        &siblings,
+        &targets,
+        &missing.unwrap_or_default(),
+        &account,
+        &context.now(),
+    );
     let mut group = (*group).clone();
     let mut is_news = false;
     if group.status.as_ref() != Some(&status) {
@@ -111,21 +127,6 @@ async fn account(context: &Context, group: &OperatorGroup) -> Result<ServiceAcco
         },
         None => ServiceAccount::Missing,
     })
-}
-
-fn targets(
-    context: &Context,
-    group: &OperatorGroup,
-) -> Result<Targets, crate::lifecycle::targets::TargetsError> {
-    let namespaces = context.caches.namespaces.all();
-    let labels: Namespaces<'_> = namespaces
-        .iter()
-        .map(|it| {
-            let name = it.metadata.name.as_deref().unwrap_or_default();
-            (name, it.labels())
-        })
-        .collect();
-    Targets::of(&group.spec, &labels)
 }
 
 async fn write(

@@ -1,5 +1,6 @@
 //! Everything put together, from the first list to the last write.
 
+use std::convert::identity;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +12,7 @@ use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +20,7 @@ use super::catalogs::Catalogs;
 use super::census::census;
 use super::cluster_service_version::{self, Attempts};
 use super::components::Components;
+use super::contents::Contents;
 use super::context::{Caches, Context, Queues};
 use super::error::attend;
 use super::fetches::Fetches;
@@ -25,14 +28,17 @@ use super::images::Images;
 use super::key::ObjectKey;
 use super::leader::Candidate;
 use super::metrics::Metrics;
+use super::overview::Overview;
+use super::proxy::{self, Proxy};
 use super::queue::{Work, queue};
 use super::settings::Settings;
 use super::upkeep::{self, Upkeep};
-use super::watch::{Cache, Watch};
-use super::{cache, catalog_source, install_plan, leader, namespace};
-use crate::api::cluster_service_version::ClusterServiceVersionSpec;
+use super::watch::{Cache, Kept, Watch};
+use super::{cache, catalog_source, install_plan, leader, namespace, package_api, removal};
+use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::labels;
 use crate::catalog::source;
+use crate::lifecycle::copied_csvs::Copy;
 use crate::plan::apply::Applier;
 
 /// Who writes, in the words of managedFields and Events.
@@ -48,6 +54,8 @@ pub(crate) fn as_manager() -> PostParams {
 
 /// How many objects of a kind are worked on at once.
 const WORKERS: usize = 4;
+/// Looking at a catalog is mostly waiting for its registry, some of which never answer.
+const CATALOG_WORKERS: usize = 64;
 
 /// Why the process cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +85,9 @@ struct AllWork {
     catalog_sources: Work<ObjectKey>,
     namespaces: Work<String>,
     install_plans: Work<ObjectKey>,
+    removals: Work<ObjectKey>,
     csvs: Work<ObjectKey>,
+    copies: Work<ObjectKey>,
     upkeep: Upkeep,
 }
 
@@ -113,7 +123,9 @@ impl Controllers {
         let (catalog_sources, catalog_source_work) = queue();
         let (namespaces, namespace_work) = queue();
         let (install_plans, install_plan_work) = queue();
+        let (removals, removal_work) = queue();
         let (csvs, csv_work) = queue();
+        let (copies, copy_work) = queue();
         let (operator_groups, operator_group_work) = queue();
         let (operators, operator_work) = queue();
         let (adoptions, adoption_work) = queue();
@@ -134,7 +146,9 @@ impl Controllers {
                 catalog_sources,
                 namespaces,
                 install_plans,
+                removals,
                 csvs,
+                copies,
                 operator_groups,
                 operators,
                 adoptions,
@@ -142,10 +156,12 @@ impl Controllers {
             },
             catalogs: Catalogs::default(),
             attempts: Attempts::default(),
+            proxy: Proxy::default(),
             fetches: Fetches::default(),
             events: Recorder::new(client.clone(), reporter),
             metrics: Metrics::new(),
             applier: Applier::new(client.clone()),
+            changes: watch::Sender::default(),
             leads: AtomicBool::new(false),
             leaderless: Mutex::default(),
             settings,
@@ -157,7 +173,9 @@ impl Controllers {
                 catalog_sources: catalog_source_work,
                 namespaces: namespace_work,
                 install_plans: install_plan_work,
+                removals: removal_work,
                 csvs: csv_work,
+                copies: copy_work,
                 upkeep: Upkeep {
                     operator_groups: operator_group_work,
                     operators: operator_work,
@@ -173,6 +191,16 @@ impl Controllers {
         Health(self.context.clone())
     }
 
+    /// What others may see of the cluster while they run.
+    pub fn overview(&self) -> Overview {
+        Overview(self.context.clone())
+    }
+
+    /// What the catalogs hold, for others to look at while they run.
+    pub fn contents(&self) -> Contents {
+        Contents::new(self.context.clone())
+    }
+
     /// Runs until it is told to stop.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
         let Self { context, work } = self;
@@ -182,13 +210,14 @@ impl Controllers {
             () = async {
                 context.caches.are_ready().await;
                 context.components.is_ready().await;
+                context.proxy.is_known().await;
             } => {}
             () = stop.cancelled() => {}
         }
         tasks.spawn({
             let (context, stop) = (context.clone(), stop.clone());
             work.catalog_sources
-                .run(WORKERS, stop, move |key: ObjectKey| {
+                .run(CATALOG_WORKERS, stop, move |key: ObjectKey| {
                     let context = context.clone();
                     async move {
                         let reconcile = catalog_source::reconcile(&context, &key);
@@ -200,7 +229,9 @@ impl Controllers {
         let writers = Writers {
             namespaces: work.namespaces,
             install_plans: work.install_plans,
+            removals: work.removals,
             csvs: work.csvs,
+            copies: work.copies,
             upkeep: work.upkeep,
         };
         let outcome = lead(&context, &stop, writers).await;
@@ -214,7 +245,9 @@ impl Controllers {
 struct Writers {
     namespaces: Work<String>,
     install_plans: Work<ObjectKey>,
+    removals: Work<ObjectKey>,
     csvs: Work<ObjectKey>,
+    copies: Work<ObjectKey>,
     upkeep: Upkeep,
 }
 
@@ -243,6 +276,17 @@ impl Writers {
                 }),
         );
         let of = context.clone();
+        tasks.spawn(
+            self.removals
+                .run(WORKERS, stop.clone(), move |key: ObjectKey| {
+                    let context = of.clone();
+                    async move {
+                        let reconcile = Box::pin(removal::reconcile(&context, &key));
+                        attend("removal of Subscription", &key, reconcile).await
+                    }
+                }),
+        );
+        let of = context.clone();
         tasks.spawn(self.csvs.run(WORKERS, stop.clone(), move |key: ObjectKey| {
             let context = of.clone();
             async move {
@@ -250,7 +294,21 @@ impl Writers {
                 attend("ClusterServiceVersion", &key, reconcile).await
             }
         }));
+        let of = context.clone();
+        tasks.spawn(
+            self.copies
+                .run(WORKERS, stop.clone(), move |key: ObjectKey| {
+                    let context = of.clone();
+                    async move {
+                        let reconcile = cluster_service_version::copy(&context, &key);
+                        attend("copies of ClusterServiceVersion", &key, reconcile).await
+                    }
+                }),
+        );
         self.upkeep.spawn(context, stop, tasks);
+        if context.settings.package_api {
+            tasks.spawn(package_api::keep(context.clone(), stop.clone()));
+        }
     }
 }
 
@@ -307,6 +365,7 @@ fn look_at_everything(context: &Context) {
         queues
             .namespaces
             .add(object.namespace().unwrap_or_default());
+        removal::tell_of_subscription(context, &object);
     }
     for object in caches.install_plans.all() {
         queues.install_plans.add(ObjectKey::of(&*object));
@@ -326,7 +385,7 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
         &caches.catalog_sources,
         catalogs,
         "",
-        |_| {},
+        identity,
         |context, it| {
             context.queues.catalog_sources.add(ObjectKey::of(it));
         },
@@ -335,7 +394,7 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
         &caches.config_maps,
         catalogs,
         NOT_MANAGED,
-        |_| {},
+        identity,
         |context, it| {
             let key = ObjectKey::of(it);
             let catalogs = context.caches.catalog_sources.in_namespace(&key.namespace);
@@ -354,14 +413,18 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
         &caches.subscriptions,
         watched,
         "",
-        |_| {},
+        identity,
         |context, it| {
             look_at_namespace(context, it);
             upkeep::tell(context, it);
             cluster_service_version::tell_of_subscription(context, it);
+            removal::tell_of_subscription(context, it);
         },
     );
-    watching.kind(&caches.csvs, watched, "", trim_csv, |context, it| {
+    watching.kind(&caches.copies, watched, COPIES, copy, |context, it| {
+        cluster_service_version::tell_of_copy(context, it);
+    });
+    watching.kind(&caches.csvs, watched, ORIGINALS, trim_csv, |context, it| {
         cluster_service_version::tell_of_csv(context, it);
         // A copy belongs to nothing.
         if it.is_copied() {
@@ -369,6 +432,7 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
         }
         look_at_namespace(context, it);
         upkeep::tell(context, it);
+        removal::look_at_all(context);
         if context.leads() {
             context.queues.olm_config.add(());
         }
@@ -382,7 +446,7 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
         &caches.operator_groups,
         watched,
         "",
-        |_| {},
+        identity,
         |context, it| {
             look_at_namespace(context, it);
             cluster_service_version::tell_of_group(context, it);
@@ -395,7 +459,7 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
         &caches.install_plans,
         watched,
         "",
-        |_| {},
+        identity,
         |context, it| {
             look_at_namespace(context, it);
             upkeep::tell(context, it);
@@ -408,18 +472,23 @@ fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks: &mut JoinS
         api: Api::all(context.client.clone()),
         namespace: None,
         config: watcher::Config::default(),
-        trim: |_| {},
+        keep: identity,
     };
     let of = context.clone();
     tasks.spawn(
         namespaces.follow(caches.namespaces.clone(), stop.clone(), move |it| {
             look_at_groups(&of, &of.caches.operator_groups.all());
-            cluster_service_version::tell_of_namespace(&of);
+            cluster_service_version::look_at_copies(&of);
             upkeep::tell(&of, it);
         }),
     );
+    tasks.spawn(proxy::follow(context.clone(), stop.clone()));
     upkeep::watch_all(context, stop, tasks);
 }
+
+/// Copies of ClusterServiceVersions, of which there may be one in every namespace, are kept apart.
+const COPIES: &str = labels::COPIED_FROM;
+const ORIGINALS: &str = "!olm.copiedFrom";
 
 /// ConfigMaps that are catalogs carry this, as in OLM: others are not watched.
 const NOT_MANAGED: &str = "olm.managed=false";
@@ -442,7 +511,7 @@ fn look_at_groups(context: &Context, groups: &[Arc<crate::api::operator_group::O
 }
 
 /// Pictures, texts for people and examples: nobody reads them here, and they are most of it.
-fn trim_csv(csv: &mut crate::api::cluster_service_version::ClusterServiceVersion) {
+fn trim_csv(mut csv: ClusterServiceVersion) -> ClusterServiceVersion {
     csv.annotations_mut().retain(|key, _| {
         key.starts_with("olm.")
             || key.starts_with("operatorframework.io/")
@@ -450,9 +519,25 @@ fn trim_csv(csv: &mut crate::api::cluster_service_version::ClusterServiceVersion
     });
     csv.spec.description.clear();
     csv.spec.icon.clear();
-    if csv.is_copied() {
-        // There may be one in every namespace, and the original is here as well.
-        csv.spec = ClusterServiceVersionSpec::default();
+    csv
+}
+
+/// The original is here as well.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "a watch gives away what it has read"
+)]
+fn copy(csv: ClusterServiceVersion) -> Copy {
+    Copy::of(&csv)
+}
+
+impl Kept for Copy {
+    fn version(&self) -> Option<String> {
+        Some(self.version.clone())
+    }
+
+    fn concerns_the_same(&self, before: &Self) -> bool {
+        self.copied_from == before.copied_from
     }
 }
 
@@ -464,14 +549,15 @@ struct Watching<'a> {
 
 impl Watching<'_> {
     /// Watches a kind in some namespaces, or in all if there are none.
-    fn kind<K>(
+    fn kind<K, T>(
         &mut self,
-        cache: &Arc<Cache<K>>,
+        cache: &Arc<Cache<T>>,
         namespaces: &[String],
         labels: &str,
-        trim: fn(&mut K),
-        tell: fn(&Context, &K),
+        keep: fn(K) -> T,
+        tell: fn(&Context, &T),
     ) where
+        T: Kept + Send + Sync + 'static,
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
             + Clone
             + DeserializeOwned
@@ -499,11 +585,12 @@ impl Watching<'_> {
                 api,
                 namespace,
                 config: config.clone(),
-                trim,
+                keep,
             };
             let context = self.context.clone();
             let follow = watch.follow(cache.clone(), self.stop.clone(), move |object| {
                 tell(&context, object);
+                context.note_change();
             });
             self.tasks.spawn(follow);
         }

@@ -25,6 +25,10 @@ pub struct Settings {
     pub cache_rest: Duration,
     /// How registries are spoken to.
     pub registries: client::Settings,
+    /// The name of OpenShift's object about the cluster's proxy.
+    pub proxy: String,
+    /// Whether the API of packages is registered: somebody serves it beside the controllers.
+    pub package_api: bool,
     /// The version of the cluster.
     pub kube_version: Option<Version>,
 }

@@ -16,7 +16,7 @@ use super::error::attend;
 use super::key::ObjectKey;
 use super::queue::Work;
 use super::watch::{Cache, Watch};
-use super::{components, olm_config, operator, operator_group};
+use super::{cluster_service_version, components, olm_config, operator, operator_group};
 use crate::api::labels;
 use crate::lifecycle::components::operator_names;
 
@@ -99,6 +99,7 @@ pub(super) fn watch_all(context: &Arc<Context>, stop: &CancellationToken, tasks:
         "",
         |context, _| {
             context.queues.olm_config.add(());
+            cluster_service_version::look_at_copies(context);
         },
     );
     let managed = "olm.managed=true";
@@ -133,7 +134,7 @@ fn watch<K>(
         api: Api::<DeserializeGuard<K>>::all(context.client.clone()),
         namespace: None,
         config,
-        trim: |_| {},
+        keep: std::convert::identity,
     };
     let of = context.clone();
     tasks.spawn(watch.follow(cache.clone(), stop.clone(), move |object| {

@@ -1,8 +1,8 @@
 //! What is in the cluster, kept up to date.
 //!
 //! One watch for each kind (or for each kind and namespace, if only some namespaces are watched), shared
-//! by all controllers. Objects are trimmed before they are kept, and one that cannot be read stops
-//! nothing.
+//! by all controllers. Of an object, only what somebody needs is kept, and one that cannot be read
+//! stops nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -86,28 +86,47 @@ impl<K> Cache<K> {
     }
 }
 
+/// What is kept of an object: itself, or a part of it.
+pub(crate) trait Kept {
+    /// Which version of the object it is of.
+    fn version(&self) -> Option<String>;
+    /// Whether it concerns the same others as an older version of it.
+    fn concerns_the_same(&self, before: &Self) -> bool;
+}
+
+impl<K: Resource> Kept for K {
+    fn version(&self) -> Option<String> {
+        self.resource_version()
+    }
+
+    fn concerns_the_same(&self, before: &Self) -> bool {
+        self.labels() == before.labels()
+    }
+}
+
 /// What a watch is about.
-pub(crate) struct Watch<K> {
+pub(crate) struct Watch<K, T = K> {
     /// The kind, and the namespace if only one is watched.
     pub(crate) api: Api<DeserializeGuard<K>>,
     /// The namespace, if only one is watched.
     pub(crate) namespace: Option<String>,
     /// Which objects.
     pub(crate) config: watcher::Config,
-    /// Takes out of an object what nobody needs.
-    pub(crate) trim: fn(&mut K),
+    /// Takes out of an object what somebody needs.
+    pub(crate) keep: fn(K) -> T,
 }
 
-impl<K> Watch<K>
+impl<K, T> Watch<K, T>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    T: Kept,
 {
     /// Keeps the cache up to date, and tells whenever an object came, changed or went.
     pub(crate) async fn follow(
         self,
-        cache: Arc<Cache<K>>,
+        cache: Arc<Cache<T>>,
         stop: CancellationToken,
-        tell: impl Fn(&K) + Send,
+        tell: impl Fn(&T) + Send,
     ) {
         let config = self.config.clone().page_size(PAGE);
         let events = watcher(self.api.clone(), config).default_backoff();
@@ -143,7 +162,7 @@ where
         }
     }
 
-    fn put(&self, cache: &Cache<K>, object: DeserializeGuard<K>, tell: &impl Fn(&K)) {
+    fn put(&self, cache: &Cache<T>, object: DeserializeGuard<K>, tell: &impl Fn(&T)) {
         let key = ObjectKey::of(&object);
         let mut object = match object.0 {
             Ok(object) => object,
@@ -155,15 +174,14 @@ where
             }
         };
         object.meta_mut().managed_fields = None;
-        (self.trim)(&mut object);
-        let object = Arc::new(object);
+        let object = Arc::new((self.keep)(object));
         let before = cache.write(|objects| objects.insert(key, object.clone()));
         if let Some(before) = before {
-            if before.resource_version() == object.resource_version() {
+            if before.version() == object.version() {
                 return;
             }
-            // Whom its labels named before, it concerns as well.
-            if before.labels() != object.labels() {
+            // Whom it named before, it concerns as well.
+            if !object.concerns_the_same(&before) {
                 tell(&before);
             }
         }
@@ -171,12 +189,12 @@ where
     }
 
     /// After a list: what it did not have is gone.
-    fn forget_others(&self, cache: &Cache<K>, seen: &BTreeSet<ObjectKey>, tell: &impl Fn(&K)) {
+    fn forget_others(&self, cache: &Cache<T>, seen: &BTreeSet<ObjectKey>, tell: &impl Fn(&T)) {
         let is_ours = |key: &ObjectKey| {
             let namespace = self.namespace.as_ref();
             namespace.is_none_or(|namespace| key.namespace == *namespace)
         };
-        let gone: Vec<Arc<K>> = cache.write(|objects| {
+        let gone: Vec<Arc<T>> = cache.write(|objects| {
             let gone = objects.extract_if(.., |key, _| is_ours(key) && !seen.contains(key));
             gone.map(|(_, object)| object).collect()
         });

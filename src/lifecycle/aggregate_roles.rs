@@ -165,7 +165,9 @@ pub fn api_roles(csv: &ClusterServiceVersion, definitions: &[Definition]) -> Vec
             continue;
         };
         let api = GroupVersionKind::new(&owned.group, &owned.version, &owned.kind);
-        let prefix = format!("{}-{}-", owned.name, owned.version);
+        // OLM leaves the group out, and two APIs of one name then take the roles from each other for
+        // ever.
+        let prefix = format!("{}.{}-{}-", owned.name, owned.group, owned.version);
         roles.extend(access_roles(&prefix, &owned.name, &api, service));
     }
     roles

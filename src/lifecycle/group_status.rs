@@ -27,11 +27,12 @@ pub enum ServiceAccount {
 /// nothing new.
 ///
 /// `siblings` are the names of the other groups of the namespace. While the namespaces of the group
-/// cannot be told, those it covered before stay.
+/// cannot be told, those it covered before stay. `missing` are those of its targets that do not exist.
 pub fn status(
     group: &OperatorGroup,
     siblings: &[&str],
     targets: &Result<Targets, TargetsError>,
+    missing: &[String],
     account: &ServiceAccount,
     now: &Time,
 ) -> OperatorGroupStatus {
@@ -56,14 +57,11 @@ pub fn status(
     );
     state(
         operator_group::SERVICE_ACCOUNT,
-        (*account == ServiceAccount::Missing).then(|| missing(group)),
+        (*account == ServiceAccount::Missing).then(|| without_account(group)),
     );
     state(
         operator_group::TARGET_NAMESPACES,
-        targets.as_ref().err().map(|error| {
-            let reason = operator_group::TARGET_NAMESPACES_INVALID;
-            (reason, error.to_string())
-        }),
+        trouble_with(targets, missing),
     );
     let after = OperatorGroupStatus {
         namespaces: match targets {
@@ -106,7 +104,7 @@ fn several(group: &OperatorGroup, siblings: &[&str]) -> Option<(&'static str, St
     Some((operator_group::MULTIPLE_OPERATOR_GROUPS_FOUND, message))
 }
 
-fn missing(group: &OperatorGroup) -> (&'static str, String) {
+fn without_account(group: &OperatorGroup) -> (&'static str, String) {
     let account = &group.spec.service_account_name;
     let message = format!(
         "ServiceAccount {account} not found: create it in namespace {}, or correct \
@@ -114,6 +112,35 @@ fn missing(group: &OperatorGroup) -> (&'static str, String) {
         group.namespace().unwrap_or_default()
     );
     (operator_group::SERVICE_ACCOUNT_NOT_FOUND, message)
+}
+
+fn trouble_with(
+    targets: &Result<Targets, TargetsError>,
+    missing: &[String],
+) -> Option<(&'static str, String)> {
+    if let Err(error) = targets {
+        return Some((operator_group::TARGET_NAMESPACES_INVALID, error.to_string()));
+    }
+    let told = match missing {
+        [] => return None,
+        [one] => format!("namespace {one} does not exist: create it"),
+        several => format!(
+            "namespaces {} do not exist: create them",
+            several.join(", ")
+        ),
+    };
+    let message = format!("{told}, or correct spec.targetNamespaces of the OperatorGroup");
+    Some((operator_group::TARGET_NAMESPACES_NOT_FOUND, message))
+}
+
+/// What is wrong with the namespaces of a group, in words, if its status says that something is.
+pub fn trouble_with_targets(group: &OperatorGroup) -> Option<&str> {
+    let conditions = group.status.iter().flat_map(|status| &status.conditions);
+    let mut troubles = conditions.filter(|condition| {
+        condition.type_ == operator_group::TARGET_NAMESPACES
+            && condition.status == ConditionStatus::True
+    });
+    troubles.next().map(|condition| condition.message.as_str())
 }
 
 /// Without a resource version: the status would have to follow whatever happens to the account.

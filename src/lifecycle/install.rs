@@ -60,6 +60,8 @@ pub struct Request<'a> {
     /// The certificates in use, or those that were renewed just now. Without one for a Deployment
     /// that needs it, its Secret and all that trusts it are not part of what is desired.
     pub certificates: &'a ServingCertificates,
+    /// Whether the version that it replaces is still there, and answers who calls.
+    pub takes_over: bool,
     /// What the cluster has: objects whose names we did not choose keep them.
     pub seen: &'a Seen,
 }
@@ -78,6 +80,8 @@ pub struct Desired {
     /// Who calls: APIServices, webhook configurations, and CRDs of which only the name and
     /// `spec.conversion` are given.
     pub callers: Vec<Value>,
+    /// Whether another version answers as long as this one is not up.
+    pub takes_over: bool,
 }
 
 impl Desired {
@@ -106,15 +110,17 @@ pub fn desired(request: &Request<'_>) -> Result<Desired, InstallError> {
     let serving = services::serving(request.csv)?;
     let mut desired = Desired {
         deployments: deployments::deployments(request)?,
+        takes_over: request.takes_over,
         ..Desired::default()
     };
     for served in &serving {
         desired
             .services
             .push(services::service(request.csv, served)?);
+        let others = former_servers(request, served, &desired);
         desired
             .serving_rbac
-            .extend(services::rbac(request.csv, served));
+            .extend(services::rbac(request.csv, served, &others));
         if let Some(certificate) = request.certificates.get(&served.deployment) {
             desired
                 .secrets
@@ -125,4 +131,19 @@ pub fn desired(request: &Request<'_>) -> Result<Desired, InstallError> {
     desired.callers.extend(webhooks::configurations(request));
     desired.callers.extend(conversion::crds(request)?);
     Ok(desired)
+}
+
+/// Who else may do what goes with serving: those who do so until a version that takes over is up.
+fn former_servers(
+    request: &Request<'_>,
+    served: &services::Served,
+    desired: &Desired,
+) -> Vec<Value> {
+    if !request.takes_over || observe::answers(&served.service, desired, request.seen) {
+        return Vec::new();
+    }
+    let binding = Key::new("RoleBinding", &object::home(request.csv), &served.secret());
+    let live = request.seen.get(&binding);
+    let subjects = live.and_then(|live| live.pointer("/subjects")?.as_array());
+    subjects.cloned().unwrap_or_default()
 }

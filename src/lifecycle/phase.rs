@@ -64,6 +64,9 @@ pub const INSTALL_TIMEOUT: Duration = Duration::from_mins(5);
 /// After which time an API is looked at again whose Pods are being moved.
 pub const DISRUPTION_DELAY: Duration = Duration::from_secs(10);
 
+/// After which time Pods are looked at again that do not get ready: nobody tells of them.
+pub const PODS_DELAY: Duration = Duration::from_secs(5);
+
 /// How long after an install differences are put down to caches that lag behind.
 pub const SETTLE_TIME: Duration = Duration::from_secs(5);
 
@@ -149,8 +152,10 @@ pub struct Event {
 pub enum InstallOutcome {
     /// All is written.
     Done {
-        /// When the certificates will be renewed, if they were made anew just now.
+        /// When the certificates will be renewed, if there are any.
         certificates_until: Option<Time>,
+        /// Whether they were made anew just now.
+        certificates_made: bool,
     },
     /// Not all could be written.
     Failed {

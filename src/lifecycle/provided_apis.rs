@@ -100,7 +100,9 @@ pub fn provided_by(csv: &ClusterServiceVersion) -> Result<Apis, CrdNameError> {
         services
             .map(|service| GroupVersionKind::new(&service.group, &service.version, &service.kind)),
     );
-    Ok(apis)
+    // As the annotation of a group tells them: one whose version makes no sense would be missing
+    // there for ever, and nobody would get to see what is wrong with it.
+    Ok(parse_provided_apis(&format_provided_apis(&apis)))
 }
 
 /// The APIs that a group has, by its annotation.

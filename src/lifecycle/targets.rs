@@ -98,6 +98,19 @@ impl Targets {
         }
     }
 
+    /// Those that a group names and that do not exist, sorted. What a selector matches always does.
+    pub fn missing(&self, namespaces: &Namespaces<'_>) -> Vec<String> {
+        match self {
+            Self::All => Vec::new(),
+            Self::Named(names) => {
+                let missing = names
+                    .iter()
+                    .filter(|name| !namespaces.contains_key(name.as_str()));
+                missing.cloned().collect()
+            }
+        }
+    }
+
     /// Whether a namespace is covered by both.
     pub fn intersects(&self, other: &Self) -> bool {
         match (self, other) {

@@ -128,7 +128,8 @@ pub fn converted_crds(csv: &Value) -> Vec<String> {
 }
 
 /// Keeps on a CRD what other operators left on the one in the cluster: whose CRD it is beside, as
-/// long as `exists` finds the CSV of that namespace and name, and whose component it is.
+/// long as `exists` finds the CSV of that namespace and name, and whose component it is. One that was
+/// there before any plan brought it is marked: it outlives its operators.
 ///
 /// A CRD is applied as a whole, and what is not in it is taken away.
 pub fn keep_companions(crd: &mut Value, live: &Value, exists: impl Fn(&str, &str) -> bool) {
@@ -151,6 +152,9 @@ pub fn keep_companions(crd: &mut Value, live: &Value, exists: impl Fn(&str, &str
                 .or_insert(json!(csv));
         }
     }
+    if was_found(live) {
+        fields(metadata, "annotations").insert(labels::FOUND.to_owned(), json!("true"));
+    }
     for (key, value) in texts("/metadata/labels") {
         if key.starts_with(labels::COMPONENT_PREFIX) {
             fields(metadata, "labels")
@@ -158,6 +162,22 @@ pub fn keep_companions(crd: &mut Value, live: &Value, exists: impl Fn(&str, &str
                 .or_insert(json!(value));
         }
     }
+}
+
+/// Whether a live CRD is nobody's who installs operators: it has no mark of a plan, be it ours or OLM's,
+/// or was noted to have had none.
+fn was_found(live: &Value) -> bool {
+    let annotations = live
+        .pointer("/metadata/annotations")
+        .and_then(Value::as_object);
+    let has = |is_meant: &dyn Fn(&str) -> bool| {
+        let mut keys = annotations.into_iter().flatten();
+        keys.any(|(key, _)| is_meant(key))
+    };
+    let labels = live.pointer("/metadata/labels");
+    let is_managed = labels.is_some_and(|labels| labels.get(labels::MANAGED).is_some());
+    has(&|key| key == labels::FOUND)
+        || !(is_managed || has(&|key| key.starts_with(labels::INSTALLED_ALONGSIDE_PREFIX)))
 }
 
 fn is_default_service_account(object: &Value) -> bool {

@@ -27,6 +27,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub use resolution::held_back_in;
 pub use situation::{
     Bundles, Catalog, Csv, Deprecations, Groups, Health, Outcome, Plan, Situation, Surroundings,
 };

@@ -1,9 +1,10 @@
 //! Why Subscriptions cannot be met.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Why Subscriptions cannot be met, and what would help.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The Subscriptions it is about, by name.
@@ -21,7 +22,7 @@ pub struct Explanation {
 }
 
 /// A change that would make it work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
     /// What to do, in words.
@@ -31,12 +32,14 @@ pub struct Change {
 }
 
 /// A conclusion and what it follows from; a fact follows from nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Reason {
     /// What follows, or what is so.
     pub says: String,
     /// What it follows from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub because: Vec<Self>,
+    #[schema(no_recursion)]
+    #[allow(clippy::use_self, reason = "the OpenAPI document calls it by its name")]
+    pub because: Vec<Reason>,
 }

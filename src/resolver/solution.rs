@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::explanation::Explanation;
 use super::market::Offer;
@@ -23,7 +24,7 @@ pub struct Resolution {
 }
 
 /// The outcome for Subscriptions that hang together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "camelCase")]
 pub enum Component {
     /// They can all be met.
@@ -43,7 +44,7 @@ impl Component {
 }
 
 /// What is to be done so that Subscriptions get what they ask for.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Solution {
     /// The Subscriptions it is about, by name.
@@ -62,7 +63,7 @@ pub struct Solution {
 }
 
 /// A bundle to be installed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Install {
     /// The name of the bundle and of its CSV.
@@ -86,7 +87,7 @@ pub struct Install {
 }
 
 /// A Subscription that keeps a dependency up to date from now on.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GeneratedSubscription {
     /// `<package>-<channel>-<catalog>-<namespace of the catalog>`, as OLM names them.
@@ -105,7 +106,7 @@ pub struct GeneratedSubscription {
 }
 
 /// A CSV that stays.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Kept {
     /// Whose it is.
@@ -117,7 +118,7 @@ pub struct Kept {
 }
 
 /// An upgrade that has to wait.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldBack {
     /// Whose upgrade it is.

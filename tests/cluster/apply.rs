@@ -372,6 +372,7 @@ async fn a_service_account_cannot_grant_what_it_does_not_have() {
             How::ServerSideApply,
         )
         .await?;
+        may(case, &namespace, "patch", "roles").await?;
         let applier = own.acting_as(&namespace, "installer");
         let role = |name: &str, resource: &str| {
             json!({
@@ -492,18 +493,16 @@ async fn grant(case: &Case, namespace: &str, verbs: &[&str]) -> anyhow::Result<(
     });
     own.apply(&role, How::ServerSideApply).await?;
     own.apply(&binding, How::ServerSideApply).await?;
-    let user = format!("--as=system:serviceaccount:{namespace}:installer");
     let last = verbs.last().context("no verbs")?;
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
-    loop {
-        let asked = case
-            .cluster
-            .kubectl(&["auth", "can-i", last, "configmaps", "-n", namespace, &user])
-            .await;
-        match asked {
-            Ok(_) => return Ok(()),
-            Err(error) if tokio::time::Instant::now() > deadline => return Err(error),
-            Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
-        }
-    }
+    may(case, namespace, last, "configmaps").await
+}
+
+/// Waits until the ServiceAccount `installer` may do that: the API server learns of roles a little later.
+async fn may(case: &Case, namespace: &str, verb: &str, resource: &str) -> anyhow::Result<()> {
+    let user = format!("--as=system:serviceaccount:{namespace}:installer");
+    let question = ["auth", "can-i", verb, resource, "-n", namespace, &user];
+    case.eventually("allowed", async || {
+        Ok(case.cluster.kubectl(&question).await.is_ok())
+    })
+    .await
 }

@@ -4,9 +4,13 @@ use anyhow::ensure;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chandler::api::catalog_source::CatalogSource;
-use chandler::api::conditions::{CatalogSourceReason, ConnectionState, SubscriptionConditionType};
+use chandler::api::cluster_service_version::ClusterServiceVersion;
+use chandler::api::conditions::{
+    CatalogSourceReason, ConnectionState, CsvPhase, InstallPlanPhase, SubscriptionConditionType,
+};
 use chandler::api::subscription::Subscription;
 use chandler::controller::Settings;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -14,6 +18,7 @@ use serde_json::json;
 
 use crate::support::case::on_cluster;
 use crate::support::controllers::Running;
+use crate::support::life::phase;
 use crate::support::registry::{PASSWORD, Registry, USER};
 use crate::support::scene::{Scene, manual, state};
 use crate::support::wares::{Shop, blobs, config_map_data, stable};
@@ -384,7 +389,9 @@ async fn a_deleted_catalog_is_missed_by_its_subscriptions_and_what_runs_stays() 
             .config_map_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
             .await?;
         scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let running = scene.api::<Deployment>().get("gopher").await?;
         scene
             .api::<CatalogSource>()
             .delete("hub", &DeleteParams::default())
@@ -393,7 +400,13 @@ async fn a_deleted_catalog_is_missed_by_its_subscriptions_and_what_runs_stays() 
             .said("gopher", SubscriptionConditionType::CatalogSourcesUnhealthy)
             .await?;
         ensure!(!said.message.is_empty(), "{said:?}");
-        ensure!(scene.csvs().await? == ["gopher.v1.0.0"], "the CSV is gone");
+        let csv = scene
+            .api::<ClusterServiceVersion>()
+            .get("gopher.v1.0.0")
+            .await?;
+        ensure!(phase(&csv) == CsvPhase::Succeeded, "{csv:?}");
+        let still = scene.api::<Deployment>().get("gopher").await?;
+        ensure!(still.metadata.generation == running.metadata.generation);
         Ok(())
     })
     .await;
@@ -516,6 +529,36 @@ async fn pull_secrets_open_a_registry_that_wants_a_login() {
         // The bundles are behind the same login.
         scene.subscribe("gopher", "hub", json!({})).await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn registries_that_never_answer_hold_up_no_other_catalog() {
+    on_cluster(async |case| {
+        // Connections are taken, and nothing is said: the listener is never asked for them.
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let address = silent.local_addr()?.to_string();
+        let host = address.clone();
+        let scene = Scene::with(case, |settings| {
+            settings.registries.plain_http.insert(host);
+        })
+        .await?;
+        scene.group("own").await?;
+        for number in 0..8 {
+            let image = format!("{address}/silent/{number}:v1");
+            let name = format!("silent-{number}");
+            scene.catalog_of(&name, &image, json!({})).await?;
+        }
+        scene
+            .image_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene.ready_catalog("hub").await?;
+        scene.subscribe("gopher", "hub", manual()).await?;
+        scene
+            .plan_of("gopher", InstallPlanPhase::RequiresApproval)
+            .await?;
         Ok(())
     })
     .await;

@@ -16,6 +16,7 @@ use crate::support::case::{Case, on_cluster};
 use crate::support::cluster::repository;
 use crate::support::data::skipped;
 use crate::support::opm;
+use crate::support::packages::{API_SERVICE, Turn, forge};
 use crate::support::scene::Scene;
 use crate::support::wares::{blobs, stable};
 
@@ -39,6 +40,7 @@ async fn two_replicas_run_as_pods_without_any_rights_on_their_node_and_install_o
             running: None,
         };
         let image = push_image(registry).await?;
+        let turn = Turn::take(case).await?;
         deploy(case, &scene.namespace, &image).await?;
         let deployments = scene.api::<Deployment>();
         case.wait(
@@ -54,16 +56,56 @@ async fn two_replicas_run_as_pods_without_any_rights_on_their_node_and_install_o
         scene.subscribe("gopher", "hub", json!({})).await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
         install_from_a_registry_behind_a_service(&scene, registry).await?;
-        let binding = [
-            "delete",
-            "clusterrolebinding",
-            "chandler",
-            "--ignore-not-found",
-        ];
-        case.cluster.kubectl(&binding).await?;
+        look_at_packages(&scene).await?;
+        forge(case, &scene.namespace).await?;
+        let reader = "rolebinding/chandler:extension-apiserver-authentication-reader";
+        let delegator = "clusterrolebinding/chandler:auth-delegator";
+        for binding in ["clusterrolebinding/chandler", delegator, reader] {
+            let delete = ["delete", "-n", "kube-system", binding, "--ignore-not-found"];
+            case.cluster.kubectl(&delete).await?;
+        }
+        drop(turn);
         Ok(())
     })
     .await;
+}
+
+/// Both replicas answer, behind the API server.
+async fn look_at_packages(scene: &Scene<'_>) -> anyhow::Result<()> {
+    let case = scene.case;
+    let list = [
+        "get",
+        "packagemanifests",
+        "-n",
+        &scene.namespace,
+        "-o",
+        "name",
+    ];
+    let shown = async || {
+        let names = case.cluster.kubectl(&list).await;
+        Ok(names.is_ok_and(|it| it.contains("/gopher") && it.contains("/mole")))
+    };
+    case.eventually("shown as packages", shown).await?;
+    for _ in 0..20 {
+        let names = case.cluster.kubectl(&list).await?;
+        ensure!(
+            names.contains("/gopher") && names.contains("/mole"),
+            "{names}"
+        );
+    }
+    let services = [
+        "get",
+        "apiservice",
+        API_SERVICE,
+        "-o",
+        "jsonpath={.metadata.ownerReferences}",
+    ];
+    let owners = case.cluster.kubectl(&services).await?;
+    ensure!(
+        owners.contains("ClusterRole"),
+        "it would stay for ever: {owners}"
+    );
+    Ok(())
 }
 
 /// The name of the Service is looked up through the API: no DNS runs in the cluster of the tests.

@@ -39,6 +39,7 @@ async fn undisturbed(case: &Case) -> anyhow::Result<Undisturbed> {
             name: "undisturbed",
             kubeconfig: &gateway.kubeconfig(),
             namespaces: &namespaces,
+            cares_for_all: false,
             lease: "undisturbed",
             plain_http: &[],
         },
@@ -69,6 +70,7 @@ async fn killed(
         name,
         kubeconfig: &kubeconfig,
         namespaces: &namespaces,
+        cares_for_all: false,
         lease: name,
         plain_http: &[],
     };
@@ -172,7 +174,11 @@ async fn an_install_ends_the_same_whichever_write_was_the_last() {
     on_cluster(async |case| {
         let Undisturbed { writes, left } = undisturbed(case).await?;
         println!("an undisturbed install:\n{}", lines(&writes));
-        let mut first = 1;
+        // Where to go on after a walk that was cut short.
+        let mut first = match std::env::var("FIRST") {
+            Ok(number) => number.parse()?,
+            Err(_) => 1,
+        };
         loop {
             let moments = (first..first + AT_ONCE)
                 .map(|count| killed(case, move |writes| writes.len() == count, &left));

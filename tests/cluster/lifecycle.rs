@@ -6,52 +6,14 @@ use chandler::api::conditions::{CsvPhase, CsvReason};
 use chandler::api::operator_condition::OperatorCondition;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt as _;
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams};
 use serde_json::{Value, json};
 
 use crate::support::case::on_cluster;
+use crate::support::life::reason;
 use crate::support::scene::Scene;
-use crate::support::wares::{Operator, stable};
-
-fn phase(csv: &ClusterServiceVersion) -> CsvPhase {
-    let status = csv.status.as_ref();
-    status
-        .map(|status| status.phase.clone())
-        .unwrap_or_default()
-}
-
-fn reason(csv: &ClusterServiceVersion) -> CsvReason {
-    let status = csv.status.as_ref();
-    status
-        .map(|status| status.reason.clone())
-        .unwrap_or_default()
-}
-
-impl Scene<'_> {
-    /// Waits until a ClusterServiceVersion is in a phase, and gives it.
-    async fn in_phase(
-        &self,
-        name: &str,
-        wanted: CsvPhase,
-    ) -> anyhow::Result<ClusterServiceVersion> {
-        self.until(name, wanted.as_str(), |csv| phase(csv) == wanted)
-            .await
-    }
-
-    /// Creates the CSV of an operator by hand.
-    async fn by_hand(&self, operator: &Operator) -> anyhow::Result<()> {
-        self.create(operator.csv()).await
-    }
-
-    async fn delete_csv(&self, name: &str) -> anyhow::Result<()> {
-        let api = self.api::<ClusterServiceVersion>();
-        api.delete(name, &DeleteParams::default()).await?;
-        let is_gone = |csv: Option<&ClusterServiceVersion>| csv.is_none();
-        self.case.wait(&api, name, "gone", is_gone).await
-    }
-}
+use crate::support::wares::stable;
 
 #[tokio::test]
 async fn an_operator_from_a_catalog_ends_in_succeeded_with_its_deployment_running() {
@@ -117,9 +79,7 @@ async fn a_csv_waits_for_a_crd_that_is_missing_and_goes_on_when_it_comes() {
         ensure!(status.requirement_status.iter().any(|it| {
             it.kind == "CustomResourceDefinition" && it.status.as_str() == "NotPresent"
         }));
-        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
-        let crd = serde_json::from_value(operator.crd("Ship"))?;
-        crds.create(&PostParams::default(), &crd).await?;
+        scene.with_crd(&operator, "Ship").await?;
         scene.in_phase("needy.v1.0.0", CsvPhase::Succeeded).await?;
         Ok(())
     })

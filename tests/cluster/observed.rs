@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use chandler::api::catalog_source::CatalogSource;
-use chandler::api::conditions::SubscriptionConditionType as Type;
+use chandler::api::conditions::{CsvPhase, SubscriptionConditionType as Type};
 use chandler::api::subscription::Subscription;
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
@@ -10,16 +10,9 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use crate::support::case::on_cluster;
+use crate::support::controllers::Running;
 use crate::support::scene::{Scene, manual};
 use crate::support::wares::stable;
-
-/// The value of a metric, if it is there.
-fn metric(scene: &Scene<'_>, name_and_labels: &str) -> Option<f64> {
-    let text = scene.running.as_ref()?.metrics();
-    let mut lines = text.lines();
-    let value = lines.find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '));
-    value?.parse().ok()
-}
 
 #[tokio::test]
 async fn catalogs_are_counted_while_they_are_there() {
@@ -32,17 +25,17 @@ async fn catalogs_are_counted_while_they_are_there() {
             .catalog_of("broken", "127.0.0.1:1/gone/catalog:latest", json!({}))
             .await?;
         let labels = |name: &str| format!("{{namespace=\"{}\",name=\"{name}\"}}", scene.namespace);
-        let ready = |name: &str| metric(&scene, &format!("catalogsource_ready{}", labels(name)));
+        let ready = |name: &str| scene.metric(&format!("catalogsource_ready{}", labels(name)));
         let read = format!("catalog_source_snapshots_total{}", labels("hub"));
         case.eventually("one ready and one not", async || {
             Ok(ready("hub") == Some(1.0) && ready("broken") == Some(0.0))
         })
         .await?;
-        ensure!(metric(&scene, &read) == Some(1.0));
-        ensure!(metric(&scene, "catalog_source_count") == Some(2.0));
+        ensure!(scene.metric(&read) == Some(1.0));
+        ensure!(scene.metric("catalog_source_count") == Some(2.0));
         scene.delete::<CatalogSource>("hub").await?;
         case.eventually("forgotten", async || {
-            Ok(ready("hub").is_none() && metric(&scene, &read).is_none())
+            Ok(ready("hub").is_none() && scene.metric(&read).is_none())
         })
         .await?;
         Ok(())
@@ -66,7 +59,7 @@ async fn subscriptions_and_their_resolutions_are_counted() {
                 "name=\"gopher\",installed=\"{csv}\",channel=\"stable\",package=\"gopher\",\
                  approval=\"{approval}\""
             );
-            metric(&scene, &format!("subscription_sync_total{{{labels}}}"))
+            scene.metric(&format!("subscription_sync_total{{{labels}}}"))
         };
         let unset = "";
         case.eventually("counted with what it has", async || {
@@ -84,7 +77,7 @@ async fn subscriptions_and_their_resolutions_are_counted() {
         .await?;
         let resolved = |outcome: &str| {
             let name = "olm_resolution_duration_seconds_count";
-            metric(&scene, &format!("{name}{{outcome=\"{outcome}\"}}"))
+            scene.metric(&format!("{name}{{outcome=\"{outcome}\"}}"))
         };
         ensure!(resolved("succeeded").is_some() && resolved("failed").is_none());
         scene.subscribe("no-such-package", "hub", json!({})).await?;
@@ -125,6 +118,53 @@ async fn what_cannot_be_resolved_is_an_event_of_the_subscription_and_of_its_name
             })
             .await?;
         }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn csvs_are_told_as_they_are_also_after_a_restart_and_not_when_they_are_gone() {
+    on_cluster(async |case| {
+        let mut scene = Scene::new(case).await?;
+        let labels = |name: &str| {
+            let namespace = &scene.namespace;
+            format!("namespace=\"{namespace}\",name=\"{name}.v1.0.0\",version=\"1.0.0\"")
+        };
+        let good = format!("csv_succeeded{{{}}}", labels("good"));
+        let bad = format!("csv_succeeded{{{}}}", labels("bad"));
+        let abnormal = format!(
+            "csv_abnormal{{{},phase=\"Failed\",reason=\"UnsupportedOperatorGroup\"}}",
+            labels("bad")
+        );
+        scene.runs(&scene.operator("good", "1.0.0")).await?;
+        scene
+            .by_hand(&scene.operator("bad", "1.0.0").supports(&[]))
+            .await?;
+        scene.in_phase("bad.v1.0.0", CsvPhase::Failed).await?;
+        for is_restarted in [false, true] {
+            if is_restarted {
+                scene.stop().await?;
+                scene.running = Some(Running::start(case, &[&scene.namespace]).await?);
+            }
+            case.eventually("told", async || {
+                Ok(scene.metric(&good) == Some(1.0)
+                    && scene.metric(&bad) == Some(0.0)
+                    && scene.metric(&abnormal) == Some(1.0)
+                    && scene.metric("csv_count") == Some(2.0))
+            })
+            .await?;
+        }
+        scene.delete_csv("bad.v1.0.0").await?;
+        case.eventually("forgotten", async || {
+            Ok(scene.metric(&bad).is_none() && scene.metric(&abnormal).is_none())
+        })
+        .await?;
+        ensure!(scene.metric("csv_upgrade_count") == Some(0.0));
+        scene
+            .runs(&scene.operator("good", "2.0.0").replaces("1.0.0"))
+            .await?;
+        ensure!(scene.metric("csv_upgrade_count") == Some(1.0));
         Ok(())
     })
     .await;

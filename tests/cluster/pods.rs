@@ -1,10 +1,6 @@
 //! Pods that really run, from an image that this project built.
 
-use std::path::PathBuf;
-
 use anyhow::{Context as _, ensure};
-use chandler::oci::image::{File, Image, Start};
-use chandler::oci::push::{Transport, push};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
@@ -12,13 +8,13 @@ use kube::api::{LogParams, PostParams};
 use kube::runtime::conditions;
 use serde_json::json;
 
-use crate::support::case::{Case, on_cluster};
-use crate::support::data::skipped;
+use crate::support::case::on_cluster;
+use crate::support::stand_in::StandIn;
 
 #[tokio::test]
 async fn an_image_of_ours_runs_as_a_pod_and_is_reached_through_its_service() {
     on_cluster(async |case| {
-        let Some(image) = stand_in_image(case).await? else {
+        let Some(StandIn { image }) = StandIn::at_hand(case).await? else {
             return Ok(());
         };
         let namespace = case.namespace().await?;
@@ -75,54 +71,6 @@ async fn a_pod_in_a_simulated_namespace_turns_ready_although_its_image_does_not_
             .await
     })
     .await;
-}
-
-/// Pushes the stand-in to the cluster's registry; none where that could not run.
-async fn stand_in_image(case: &Case) -> anyhow::Result<Option<String>> {
-    if !case.cluster.real_node {
-        skipped(&case.name, "no real node: that needs root on Linux");
-        return Ok(None);
-    }
-    let Some(registry) = &case.cluster.registry else {
-        skipped(
-            &case.name,
-            "CHANDLER_REGISTRY names no registry that your cluster can pull from",
-        );
-        return Ok(None);
-    };
-    let content =
-        fs_err::read(stand_in_binary()?).context("run `make test-cluster`, which builds it")?;
-    ensure!(
-        !content.windows(9).any(|window| window == b"/ld-linux"),
-        "the stand-in is not static, and an image holds nothing else: run `make test-cluster`"
-    );
-    let start = Start {
-        entrypoint: vec!["/stand-in".to_owned()],
-        user: "65532:65532".to_owned(),
-        ..Start::default()
-    };
-    let image = Image::build(
-        vec![File {
-            path: "stand-in".to_owned(),
-            mode: 0o755,
-            content,
-        }],
-        &start,
-    )?;
-    let reference = format!("{registry}/chandler-test/stand-in:latest");
-    let pushed = push(&image, &reference, Transport::Plain).await?;
-    ensure!(pushed.ends_with(&image.manifest.digest), "{pushed}");
-    Ok(Some(pushed))
-}
-
-/// The example's binary, beside the folder of this test's own.
-fn stand_in_binary() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let profile = own
-        .parent()
-        .and_then(|deps| deps.parent())
-        .context("no target folder")?;
-    Ok(profile.join("examples/stand-in"))
 }
 
 fn deployment(image: &str) -> anyhow::Result<Deployment> {

@@ -51,6 +51,7 @@ impl Replica {
             name,
             kubeconfig: &gateway.kubeconfig(),
             namespaces: &namespaces,
+            cares_for_all: false,
             lease: LEASE,
             plain_http: http,
         };

@@ -40,6 +40,7 @@ async fn a_look_at_what_is_settled_writes_nothing_and_neither_does_a_start() {
                 name,
                 kubeconfig: &kubeconfig,
                 namespaces: &namespaces,
+                cares_for_all: false,
                 lease: name,
                 plain_http: &[],
             };
@@ -113,6 +114,7 @@ async fn nothing_is_written_for_fifty_subscriptions_that_have_what_they_want() {
                 name: "steady",
                 kubeconfig: &gateway.kubeconfig(),
                 namespaces: &namespaces,
+                cares_for_all: false,
                 lease: "steady",
                 plain_http: &[],
             },

@@ -3,7 +3,8 @@
 use anyhow::ensure;
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{
-    ConditionStatus, InstallPlanPhase, SubscriptionConditionType as Type, SubscriptionState,
+    ConditionStatus, CsvPhase, InstallPlanPhase, SubscriptionConditionType as Type,
+    SubscriptionState,
 };
 use chandler::api::install_plan::InstallPlan;
 use chandler::api::operator_group::OperatorGroup;
@@ -613,6 +614,7 @@ async fn an_account_of_the_group_that_may_not_install_is_told_what_it_lacks() {
             }))
             .await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
         Ok(())
     })
     .await;

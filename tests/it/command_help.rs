@@ -17,8 +17,14 @@ const REGISTRY: [&str; 4] = ["--plain-http", "--ca-file", "--mirror", "--cache-d
 #[case("catalog lint", &["<SOURCE>", "[default: text]"], true)]
 #[case("catalog push", &["<DIR>", "<REFERENCE>", "--force"], true)]
 #[case("catalog diff", &["<OLD>", "<NEW>", "--exit-code"], true)]
+#[case("hub", &["--catalog <[NAME=]SOURCE>", "--listen <ADDRESS:PORT>", "--refresh <DURATION>"], true)]
+#[case("search", &["[WORDS]...", "--catalog <[NAME=]SOURCE>", "--category", "--provider", "--limit"], true)]
+#[case("show", &["<PACKAGE[@VERSION]>", "--catalog <[NAME=]SOURCE>"], true)]
 #[case("plan", &["--catalog <[NAME=]SOURCE>", "--subscriptions <FILE>", "--installed <FILE>", "--kube-version <VERSION>", "--kubeconfig"], true)]
 #[case("explain", &["<PACKAGE[@RANGE]>", "--catalog <[NAME=]SOURCE>", "--channel", "--subscriptions <FILE>"], true)]
+#[case("list", &["--namespace", "--kubeconfig", "[default: all of the cluster]"], false)]
+#[case("history", &["<NAME>", "--namespace"], false)]
+#[case("uninstall", &["<NAME>", "--everything", "--prune-dependencies", "--delete-crds <NAME>...", "--dry-run", "--yes", "--timeout"], false)]
 #[case("graph", &["<PACKAGE>", "--catalog <[NAME=]SOURCE>", "--dependencies", "[possible values: dot, mermaid, json, yaml, text]"], true)]
 fn each_command_tells_its_arguments(
     #[case] command: &str,

@@ -8,8 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use chandler::api::cluster_service_version::ClusterServiceVersion;
+use chandler::api::subscription::Subscription;
 use futures::FutureExt as _;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{Condition, await_condition};
 use kube::{Api, Client, Resource};
@@ -140,10 +146,20 @@ impl Case {
         what: &str,
         holds: impl AsyncFn() -> anyhow::Result<bool>,
     ) -> anyhow::Result<()> {
-        let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+        self.within(Duration::from_mins(1), what, holds).await
+    }
+
+    /// The same, for what others take their time for.
+    pub async fn within(
+        &self,
+        time: Duration,
+        what: &str,
+        holds: impl AsyncFn() -> anyhow::Result<bool>,
+    ) -> anyhow::Result<()> {
+        let deadline = tokio::time::Instant::now() + time;
         while !holds().await? {
             if tokio::time::Instant::now() > deadline {
-                return Err(anyhow!("not {what} after a minute"));
+                return Err(anyhow!("not {what} after {time:?}"));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -158,18 +174,47 @@ impl Case {
                 eprintln!("cannot delete namespace {name}: {error}");
             }
             self.let_go(name).await;
+            self.sweep(name).await;
         }
+    }
+
+    /// What calls into a namespace that is gone would be in the way of every other test.
+    async fn sweep(&self, namespace: &str) {
+        let ours = ListParams::default().labels(&format!("olm.owner.namespace={namespace}"));
+        let delete = DeleteParams::default();
+        let client = || self.client.clone();
+        // There may be none; then that is as well.
+        let _ = Api::<APIService>::all(client())
+            .delete_collection(&delete, &ours)
+            .await;
+        let _ = Api::<ValidatingWebhookConfiguration>::all(client())
+            .delete_collection(&delete, &ours)
+            .await;
+        let _ = Api::<MutatingWebhookConfiguration>::all(client())
+            .delete_collection(&delete, &ours)
+            .await;
     }
 
     /// Nobody is left who would remove the finalizers.
     async fn let_go(&self, namespace: &str) {
-        let api = Api::<ClusterServiceVersion>::namespaced(self.client.clone(), namespace);
-        let Ok(csvs) = api.list_metadata(&ListParams::default()).await else {
+        self.let_go_of::<ClusterServiceVersion>(namespace).await;
+        self.let_go_of::<Subscription>(namespace).await;
+    }
+
+    async fn let_go_of<K>(&self, namespace: &str)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        let api = Api::<K>::namespaced(self.client.clone(), namespace);
+        let Ok(objects) = api.list_metadata(&ListParams::default()).await else {
             return;
         };
         let none = serde_json::json!({"metadata": {"finalizers": null}});
-        for csv in csvs {
-            let name = csv.metadata.name.unwrap_or_default();
+        for object in objects {
+            let name = object.metadata.name.unwrap_or_default();
             // It may go by itself meanwhile.
             let _ = api
                 .patch_metadata(&name, &PatchParams::default(), &Patch::Merge(&none))

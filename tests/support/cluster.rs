@@ -83,11 +83,23 @@ impl Cluster {
         Ok(String::from_utf8(output.stdout)?)
     }
 
+    /// A command that runs another one where the cluster's pods and Services can be reached.
+    pub fn inside() -> Command {
+        let mut command = Command::new(script());
+        command.args(["exec", "--name", &name(), "--"]);
+        command
+    }
+
+    /// Where kubectl is.
+    pub fn kubectl_path(&self) -> &Path {
+        &self.kubectl
+    }
+
     async fn find_or_start() -> anyhow::Result<Self> {
         let environment = if let Ok(environment) = environment().await {
             environment
         } else {
-            let status = Command::new(tool())
+            let status = Command::new(script())
                 .args(["up", "--name", &name()])
                 .status()
                 .await?;
@@ -121,8 +133,18 @@ pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn tool() -> PathBuf {
+fn script() -> PathBuf {
     repository().join("deploy/local/cluster")
+}
+
+/// Where a tool is that is built when it is asked for, or none where it cannot be built.
+pub fn tool(name: &str) -> anyhow::Result<Option<PathBuf>> {
+    let built = std::process::Command::new(script())
+        .args(["tool", name])
+        .stderr(Stdio::inherit())
+        .output()?;
+    let path = String::from_utf8(built.stdout)?;
+    Ok(built.status.success().then(|| path.trim().into()))
 }
 
 /// `test`, unless somebody wants to try something on a cluster of their own.
@@ -131,7 +153,7 @@ fn name() -> String {
 }
 
 async fn environment() -> anyhow::Result<String> {
-    let output = Command::new(tool())
+    let output = Command::new(script())
         .args(["env", "--name", &name()])
         .stderr(Stdio::null())
         .output()

@@ -49,6 +49,9 @@ impl Running {
             cache: cache.path().to_owned(),
             cache_rest: Duration::from_hours(1),
             registries,
+            // One of its own, if there is one: tests do not share a proxy.
+            proxy: (*first).to_owned(),
+            package_api: false,
             kube_version: Version::parse_tolerant(&version.git_version).ok(),
         };
         differ(&mut settings);

@@ -229,10 +229,13 @@ impl Inner {
     fn note(&self, write: Write) {
         let is_done = write.is_done();
         self.writes.send_modify(|writes| writes.push(write));
+        let shut_after = self.shut_after.lock().unwrap();
+        let Some(shut) = shut_after.as_ref().filter(|_| is_done) else {
+            return;
+        };
         let writes = self.writes.borrow();
         let done: Vec<Write> = writes.iter().filter(|it| it.is_done()).cloned().collect();
-        let shut_after = self.shut_after.lock().unwrap();
-        if is_done && shut_after.as_ref().is_some_and(|shut| shut(&done)) {
+        if shut(&done) {
             self.shut.cancel();
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-use super::cluster::repository;
+use super::cluster::tool;
 
 /// A registry on loopback that runs until this is dropped.
 pub struct Opm {
@@ -50,12 +50,7 @@ impl Opm {
 
 /// Where opm is, or none where it cannot be built.
 pub fn binary() -> anyhow::Result<Option<PathBuf>> {
-    let built = Command::new(repository().join("deploy/local/cluster"))
-        .args(["tool", "opm"])
-        .stderr(Stdio::inherit())
-        .output()?;
-    let path = String::from_utf8(built.stdout)?;
-    Ok(built.status.success().then(|| path.trim().into()))
+    tool("opm")
 }
 
 /// Writes a catalog of these blobs into a folder of a folder, and gives the inner one.

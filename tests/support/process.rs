@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use super::case::Case;
+use super::cluster::Cluster;
 
 /// How often a file or an address is looked at again.
 const SOON: Duration = Duration::from_millis(20);
@@ -31,6 +32,8 @@ pub struct Role<'a> {
     pub kubeconfig: &'a Path,
     /// The first one has the Lease, and is where catalogs for all of them are.
     pub namespaces: &'a [&'a str],
+    /// Whether it cares for all others as well.
+    pub cares_for_all: bool,
     pub lease: &'a str,
     /// Registries without TLS, besides the cluster's.
     pub plain_http: &'a [&'a str],
@@ -38,14 +41,27 @@ pub struct Role<'a> {
 
 impl Process {
     pub fn start(case: &Case, role: &Role) -> anyhow::Result<Self> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_chandler"));
+        command.arg("run");
+        Self::start_by(case, role, command)
+    }
+
+    /// Starts it in the cluster's network, where it serves the API of packages at an address.
+    pub fn start_inside(case: &Case, role: &Role, packages: &str) -> anyhow::Result<Self> {
+        let mut command = Cluster::inside();
+        command
+            .args([env!("CARGO_BIN_EXE_chandler"), "run"])
+            .args(["--package-api-listen", packages]);
+        Self::start_by(case, role, command)
+    }
+
+    fn start_by(case: &Case, role: &Role, mut command: Command) -> anyhow::Result<Self> {
         let cache = tempfile::tempdir()?;
         let first = role.namespaces.first().context("no namespace")?;
         let folder = case.artifacts();
         fs_err::create_dir_all(&folder)?;
         let log = folder.join(format!("{first}-{}.log", role.name));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_chandler"));
         command
-            .arg("run")
             .arg("--kubeconfig")
             .arg(role.kubeconfig)
             .arg("--cache-dir")
@@ -58,7 +74,7 @@ impl Process {
             .stdout(Stdio::null())
             .stderr(fs_err::File::create(&log)?.into_parts().0)
             .kill_on_drop(true);
-        for namespace in role.namespaces {
+        for namespace in role.namespaces.iter().filter(|_| !role.cares_for_all) {
             command.args(["--watch-namespace", namespace]);
         }
         let registry = case.cluster.registry.as_deref();
@@ -70,6 +86,15 @@ impl Process {
             log,
             _cache: cache,
         })
+    }
+
+    /// How much memory it has, in KiB.
+    pub fn resident(&self) -> anyhow::Result<u64> {
+        let pid = self.child.id().context("it ended by itself")?;
+        let status = fs_err::read_to_string(format!("/proc/{pid}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let size = line.and_then(|line| line.split_whitespace().next());
+        Ok(size.context("it has no memory")?.parse()?)
     }
 
     /// `kill -9`, until it is gone.

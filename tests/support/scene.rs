@@ -67,6 +67,22 @@ impl<'c> Scene<'c> {
         Ok(scene)
     }
 
+    /// A namespace with an OperatorGroup for all namespaces that nobody cares for yet.
+    pub async fn for_all(case: &'c Case) -> anyhow::Result<Self> {
+        let scene = Self {
+            case,
+            namespace: case.simulated_namespace().await?,
+            running: None,
+        };
+        scene
+            .create(json!({
+                "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
+                "metadata": {"name": "all"}, "spec": {},
+            }))
+            .await?;
+        Ok(scene)
+    }
+
     /// An OperatorGroup for the namespace itself.
     pub async fn group(&self, name: &str) -> anyhow::Result<()> {
         self.create(json!({

@@ -15,9 +15,11 @@ pub struct Operator {
     pub package: String,
     pub version: String,
     /// The group of its APIs: different in each test, because CRDs are for the whole cluster.
-    group: String,
+    pub group: String,
     replaces: Option<String>,
     skip_range: Option<String>,
+    skips: Vec<String>,
+    modes: Vec<String>,
     owned: Vec<String>,
     required: Vec<String>,
     needs: Vec<(String, String)>,
@@ -25,7 +27,16 @@ pub struct Operator {
     permissions: Vec<Value>,
     cluster_permissions: Vec<Value>,
     csv_changes: Value,
+    deployment_changes: Value,
 }
+
+/// What an operator supports unless it says otherwise.
+const ALL_MODES: [&str; 4] = [
+    "OwnNamespace",
+    "SingleNamespace",
+    "MultiNamespace",
+    "AllNamespaces",
+];
 
 impl Operator {
     pub fn new(group: &str, package: &str, version: &str) -> Self {
@@ -35,6 +46,8 @@ impl Operator {
             group: group.to_owned(),
             replaces: None,
             skip_range: None,
+            skips: Vec::new(),
+            modes: ALL_MODES.map(ToOwned::to_owned).to_vec(),
             owned: Vec::new(),
             required: Vec::new(),
             needs: Vec::new(),
@@ -42,6 +55,7 @@ impl Operator {
             permissions: Vec::new(),
             cluster_permissions: Vec::new(),
             csv_changes: json!({}),
+            deployment_changes: json!({}),
         }
     }
 
@@ -59,6 +73,18 @@ impl Operator {
 
     pub fn skip_range(mut self, range: &str) -> Self {
         self.skip_range = Some(range.to_owned());
+        self
+    }
+
+    /// It may be taken instead of another version.
+    pub fn skips(mut self, version: &str) -> Self {
+        self.skips.push(format!("{}.v{version}", self.package));
+        self
+    }
+
+    /// It supports these install modes and no others.
+    pub fn supports(mut self, modes: &[&str]) -> Self {
+        self.modes = modes.iter().map(ToString::to_string).collect();
         self
     }
 
@@ -106,6 +132,12 @@ impl Operator {
         self
     }
 
+    /// Its Deployment differs in this (a merge patch): `name`, `label`, `spec`.
+    pub fn deployment_with(mut self, changes: Value) -> Self {
+        self.deployment_changes = changes;
+        self
+    }
+
     /// The name of its CSV.
     pub fn csv_name(&self) -> String {
         format!("{}.v{}", self.package, self.version)
@@ -119,13 +151,22 @@ impl Operator {
             })
         };
         let labels = json!({"app": self.package});
-        let modes = [
-            "OwnNamespace",
-            "SingleNamespace",
-            "MultiNamespace",
-            "AllNamespaces",
-        ];
-        let modes = modes.map(|mode| json!({"type": mode, "supported": true}));
+        let modes = ALL_MODES.map(|mode| {
+            let supported = self.modes.iter().any(|it| it == mode);
+            json!({"type": mode, "supported": supported})
+        });
+        let mut deployment = json!({
+            "name": self.package,
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"containers": [{"name": "operator", "image": "example.com/operator:v1"}]},
+                },
+            },
+        });
+        merge(&mut deployment, &self.deployment_changes);
         let mut csv = json!({
             "apiVersion": "operators.coreos.com/v1alpha1",
             "kind": "ClusterServiceVersion",
@@ -143,17 +184,7 @@ impl Operator {
                     "spec": {
                         "permissions": self.permissions,
                         "clusterPermissions": self.cluster_permissions,
-                        "deployments": [{
-                            "name": self.package,
-                            "spec": {
-                                "replicas": 1,
-                                "selector": {"matchLabels": labels},
-                                "template": {
-                                    "metadata": {"labels": labels},
-                                    "spec": {"containers": [{"name": "operator", "image": "example.com/operator:v1"}]},
-                                },
-                            },
-                        }],
+                        "deployments": [deployment],
                     },
                 },
             },
@@ -163,6 +194,9 @@ impl Operator {
         }
         if let Some(range) = &self.skip_range {
             csv["metadata"]["annotations"]["olm.skipRange"] = json!(range);
+        }
+        if !self.skips.is_empty() {
+            csv["spec"]["skips"] = json!(self.skips);
         }
         merge(&mut csv, &self.csv_changes);
         csv
@@ -209,7 +243,8 @@ impl Operator {
         manifests
     }
 
-    fn files(&self) -> FileTree {
+    /// The files of its bundle.
+    pub fn files(&self) -> FileTree {
         let mut files = FileTree::new();
         for (at, manifest) in self.manifests().iter().enumerate() {
             files.insert(
@@ -259,6 +294,9 @@ impl Operator {
         }
         if let Some(range) = &self.skip_range {
             entry["skipRange"] = json!(range);
+        }
+        if !self.skips.is_empty() {
+            entry["skips"] = json!(self.skips);
         }
         entry
     }

@@ -95,15 +95,20 @@ impl Index {
         self.blob(bundle.blob)
     }
 
+    /// The same as JSON, for whoever needs a part of it only.
+    pub fn bundle_json(&self, bundle: &BundleRecord) -> Result<Vec<u8>, Error> {
+        self.json(bundle.blob)
+    }
+
     /// Every blob of a package: itself, then channels and the like, then its bundles.
     pub fn blobs(&self, record: &PackageRecord) -> impl Iterator<Item = Result<Value, Error>> {
-        let bundles = record.bundles.iter().map(|bundle| bundle.blob);
-        let others = record.other_blobs.iter().copied();
-        [record.package_blob]
-            .into_iter()
-            .chain(others)
-            .chain(bundles)
-            .map(|span| self.blob(span))
+        (0..record.blobs()).map(|at| self.nth_blob(record, at))
+    }
+
+    /// One of the blobs of a package, which are in the order of [`Self::blobs`].
+    pub fn nth_blob(&self, record: &PackageRecord, at: usize) -> Result<Value, Error> {
+        let span = record.span(at).unwrap_or_default();
+        self.blob(span)
     }
 
     /// The blobs of unknown schemas that belong to no package.
@@ -112,15 +117,20 @@ impl Index {
     }
 
     fn blob(&self, span: Span) -> Result<Value, Error> {
+        serde_json::from_slice(&self.json(span)?).map_err(|error| self.damaged(&error))
+    }
+
+    fn json(&self, span: Span) -> Result<Vec<u8>, Error> {
         let bytes = self.file.read(span)?;
-        let damaged =
-            |error: &dyn std::fmt::Display| self.file.corrupt(&format!("a blob: {error}"));
         if bytes.first() == Some(&b'{') {
-            return serde_json::from_slice(&bytes).map_err(|error| damaged(&error));
+            return Ok(bytes);
         }
-        let json = zstd::bulk::decompress(&bytes, LARGEST_BLOB.min(size_of_frame(&bytes)))
-            .map_err(|error| damaged(&error))?;
-        serde_json::from_slice(&json).map_err(|error| damaged(&error))
+        zstd::bulk::decompress(&bytes, LARGEST_BLOB.min(size_of_frame(&bytes)))
+            .map_err(|error| self.damaged(&error))
+    }
+
+    fn damaged(&self, error: &dyn std::fmt::Display) -> Error {
+        self.file.corrupt(&format!("a blob: {error}"))
     }
 }
 

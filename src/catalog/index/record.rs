@@ -1,5 +1,7 @@
 //! What the index holds of a package.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 /// Where a piece of the file is.
@@ -98,6 +100,42 @@ impl PackageRecord {
     /// A bundle by its name.
     pub fn bundle(&self, name: &str) -> Option<&BundleRecord> {
         self.bundles.iter().find(|bundle| bundle.name == name)
+    }
+
+    /// How many blobs it has.
+    pub fn blobs(&self) -> usize {
+        1 + self.other_blobs.len() + self.bundles.len()
+    }
+
+    /// The bundle that one of its blobs is, if it is one.
+    pub fn bundle_of_blob(&self, at: usize) -> Option<&BundleRecord> {
+        self.bundles
+            .get(at.checked_sub(1 + self.other_blobs.len())?)
+    }
+
+    /// Where one of its blobs is: itself, then channels and the like, then its bundles.
+    pub(super) fn span(&self, at: usize) -> Option<Span> {
+        match at.checked_sub(1) {
+            None => Some(self.package_blob),
+            Some(other) if other < self.other_blobs.len() => self.other_blobs.get(other).copied(),
+            Some(_) => self.bundle_of_blob(at).map(|bundle| bundle.blob),
+        }
+    }
+
+    /// The newest bundle of a channel: the one that no other of the channel replaces or skips.
+    pub fn head(&self, channel: &ChannelRecord) -> Option<&BundleRecord> {
+        let entries = channel.entries.iter();
+        let left: BTreeSet<&str> = entries
+            .flat_map(|entry| entry.skips.iter().chain([&entry.replaces]))
+            .map(String::as_str)
+            .collect();
+        let members = channel.entries.iter().map(|entry| entry.bundle);
+        // Bundles are in the order of their versions, should there be more than one.
+        members
+            .filter_map(|at| Some((at, self.bundles.get(at as usize)?)))
+            .filter(|(_, bundle)| !left.contains(bundle.name.as_str()))
+            .max_by_key(|(at, _)| *at)
+            .map(|(_, bundle)| bundle)
     }
 
     /// The properties of one of its bundles, in the bundle's order.

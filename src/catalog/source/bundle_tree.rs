@@ -20,7 +20,7 @@ mod tests;
 pub use graph::UpdateGraph;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::bundle::Form;
 use crate::catalog::fbc;
@@ -100,6 +100,27 @@ impl Default for Options {
 /// Whether a folder holds bundles in a layout that [`load`] knows.
 pub fn holds_bundles(root: &Path) -> bool {
     layout::packages(root, &mut Vec::new()).is_ok_and(|packages| !packages.is_empty())
+}
+
+/// Where the files of a bundle are, if its folders are named after its package and version, as
+/// OperatorHub.io demands it.
+pub fn folder_of(root: &Path, package: &str, version: &str) -> Option<PathBuf> {
+    let is_plain = |name: &str| {
+        let mut parts = Path::new(name).components();
+        matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none()
+    };
+    if !is_plain(package) || !is_plain(version) {
+        return None;
+    }
+    let of_package = Path::new(package).join(version);
+    let places = [
+        root.join("operators").join(&of_package),
+        root.join(&of_package),
+        root.join(version),
+        root.to_owned(),
+    ];
+    let mut places = places.into_iter();
+    places.find(|folder| folder.join("manifests").is_dir())
 }
 
 /// Reads a folder of bundles.

@@ -105,13 +105,17 @@ impl Remote {
             let package: wire::Package = self
                 .call("GetPackage", wire::GetPackageRequest { name })
                 .await?;
-            // The list leaves out what people read; the head of the default channel has it.
-            let request = wire::GetBundleInChannelRequest {
-                package: package.name.clone(),
-                channel: package.default_channel.clone(),
-            };
-            let head: wire::Bundle = self.call("GetBundleForChannel", request).await?;
-            collected.package(package, &head);
+            // The list leaves out what people read; the heads of the channels have it.
+            let mut heads = Vec::new();
+            for channel in convert::channels_with_heads(&package) {
+                let request = wire::GetBundleInChannelRequest {
+                    package: package.name.clone(),
+                    channel,
+                };
+                let head: wire::Bundle = self.call("GetBundleForChannel", request).await?;
+                heads.push(head);
+            }
+            collected.package(package, &heads);
         }
         Ok(collected.into_blobs())
     }

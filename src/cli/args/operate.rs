@@ -1,4 +1,5 @@
-//! `chandler install`, `chandler status` and `chandler approve`
+//! `chandler install`, `chandler list`, `chandler status`, `chandler history`, `chandler approve` and
+//! `chandler uninstall`
 
 use std::path::PathBuf;
 
@@ -71,6 +72,70 @@ pub(in crate::cli) struct Approve {
     /// The Subscription, its package, or the InstallPlan
     pub(in crate::cli) name: String,
     /// How to print what was approved
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(in crate::cli) output: Output,
+    #[command(flatten)]
+    pub(in crate::cli) place: Place,
+}
+
+/// Arguments of `chandler list`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct List {
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(in crate::cli) output: Output,
+    /// Only those of this namespace [default: all of the cluster]
+    #[arg(short, long)]
+    pub(in crate::cli) namespace: Option<String>,
+    /// How to reach the cluster [default: $KUBECONFIG, or ~/.kube/config]
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) kubeconfig: Option<PathBuf>,
+    /// The cluster of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) context: Option<String>,
+}
+
+/// Arguments of `chandler history`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct History {
+    /// The Subscription or its package
+    pub(in crate::cli) name: String,
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(in crate::cli) output: Output,
+    #[command(flatten)]
+    pub(in crate::cli) place: Place,
+}
+
+/// Arguments of `chandler uninstall`.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(in crate::cli) struct Uninstall {
+    /// The Subscription or its package
+    pub(in crate::cli) name: String,
+    /// Remove custom resources first, then the operator, then its CRDs and the dependencies that were
+    /// installed for it
+    #[arg(long)]
+    pub(in crate::cli) everything: bool,
+    /// Remove the dependencies that were installed for it and that nobody else needs
+    #[arg(long)]
+    pub(in crate::cli) prune_dependencies: bool,
+    /// Remove these CRDs and all their objects, wherever they are
+    #[arg(long, value_name = "NAME", value_delimiter = ',', num_args = 1..)]
+    pub(in crate::cli) delete_crds: Vec<String>,
+    /// Only show what would go, and what would stay
+    #[arg(long)]
+    pub(in crate::cli) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(in crate::cli) yes: bool,
+    /// Return as soon as the removal has begun
+    #[arg(long)]
+    pub(in crate::cli) no_wait: bool,
+    /// How long to wait
+    #[arg(long, default_value = "10m", value_parser = duration::parse)]
+    pub(in crate::cli) timeout: std::time::Duration,
+    /// How to print what goes and what stays
     #[arg(short, long, value_enum, default_value_t)]
     pub(in crate::cli) output: Output,
     #[command(flatten)]

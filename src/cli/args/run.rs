@@ -33,9 +33,16 @@ pub(in crate::cli) struct Run {
     /// Who this replica is [default: the name of the pod or of the machine, and something random]
     #[arg(long, env = "POD_NAME", hide_env_values = true)]
     pub(in crate::cli) identity: Option<String>,
-    /// Serve health and metrics here
+    /// Serve health, metrics and the hub here
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(in crate::cli) listen: Option<SocketAddr>,
+    /// Serve only health and metrics
+    #[arg(long)]
+    pub(in crate::cli) no_hub: bool,
+    /// Serve the API of packages (packages.operators.coreos.com) here, by TLS, and register it with
+    /// the API server [default: it is off]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(in crate::cli) package_api_listen: Option<SocketAddr>,
     /// What is logged, as `RUST_LOG` says it
     #[arg(long, env = "RUST_LOG", value_name = "FILTER", default_value = "info")]
     pub(in crate::cli) log: String,

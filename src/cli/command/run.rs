@@ -1,6 +1,7 @@
 //! `chandler run`
 
-mod log;
+pub(super) mod log;
+mod packages;
 mod traces;
 
 use std::net::SocketAddr;
@@ -12,15 +13,21 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use self::packages::Packages;
 use crate::cli::args::run::Run as Args;
+use crate::cli::attached::Attached;
 use crate::cli::cluster::Cluster;
 use crate::cli::failure::Failure;
 use crate::cli::session::{Session, wait};
 use crate::controller::{Controllers, Health, Settings};
+use crate::server::hub::Hub;
+use crate::server::packages::PackageApi;
 use crate::server::{self, Status};
 
 /// Long enough for whoever pulls something and for a plan that is about to be made of it.
 const CACHE_REST: Duration = Duration::from_hours(1);
+/// What OpenShift calls the only object about the cluster's proxy.
+const PROXY: &str = "cluster";
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let session = Session::new(&args.registry)?;
@@ -37,14 +44,30 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             cache: session.store.root().to_owned(),
             cache_rest: CACHE_REST,
             registries: session.options.registry.settings().clone(),
+            proxy: PROXY.to_owned(),
+            package_api: args.package_api_listen.is_some(),
             kube_version,
         };
         let stop = CancellationToken::new();
         stop_on_signal(&stop)?;
         let controllers = Controllers::new(cluster.client(), settings).map_err(Failure::outside)?;
-        let answers = serve(args.listen, controllers.health(), &stop).await?;
+        let packages = match args.package_api_listen {
+            None => None,
+            Some(address) => {
+                let packages = Packages::serve(address, &controllers, &cluster, args, &stop);
+                Some(packages.await?)
+            }
+        };
+        let status = Process {
+            health: controllers.health(),
+            packages: packages.as_ref().map(Packages::api),
+        };
+        let answers = serve(args, status, &controllers, &stop).await?;
         let ran = controllers.run(stop.clone()).await;
         stop.cancel();
+        if let Some(packages) = packages {
+            packages.ended().await;
+        }
         if let Some(answers) = answers {
             // It ends with the token; nothing is left that could fail.
             let _ = answers.await;
@@ -54,33 +77,53 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-impl Status for Health {
+/// How everything is that runs.
+struct Process {
+    health: Health,
+    packages: Option<Arc<PackageApi>>,
+}
+
+impl Status for Process {
     fn not_ready(&self) -> Option<String> {
-        Self::not_ready(self)
+        let packages = self.packages.as_ref();
+        let of_packages = || packages.and_then(|packages| packages.not_ready());
+        self.health.not_ready().or_else(of_packages)
     }
 
     fn metrics(&self) -> String {
-        Self::metrics(self)
+        self.health.metrics()
     }
 }
 
 async fn serve(
-    listen: Option<SocketAddr>,
-    health: Health,
+    args: &Args,
+    status: Process,
+    controllers: &Controllers,
     stop: &CancellationToken,
 ) -> Result<Option<JoinHandle<std::io::Result<()>>>, Failure> {
-    let Some(address) = listen else {
+    let Some(address) = args.listen else {
         return Ok(None);
     };
-    let listener = TcpListener::bind(address).await.map_err(|error| {
+    let listener = listen(address).await?;
+    let address = listener.local_addr().map_err(Failure::outside)?;
+    let mut router = server::health(Arc::new(status));
+    if args.no_hub {
+        tracing::info!(%address, "health and metrics are served");
+    } else {
+        let supply = Arc::new(Attached(controllers.overview()));
+        router = router.merge(server::site(Arc::new(Hub::new(supply))));
+        tracing::info!(%address, "health, metrics and the hub are served");
+    }
+    let answers = server::serve(listener, router, stop.clone());
+    Ok(Some(tokio::spawn(answers)))
+}
+
+pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
         Failure::outside(error).hint(format!(
             "{address} cannot be listened on: name another with `--listen`"
         ))
-    })?;
-    let address = listener.local_addr().map_err(Failure::outside)?;
-    tracing::info!(%address, "health and metrics are served");
-    let answers = server::serve(listener, Arc::new(health), stop.clone());
-    Ok(Some(tokio::spawn(answers)))
+    })
 }
 
 /// Two replicas on one machine are not the same, and neither is one that was started anew: its
@@ -99,7 +142,7 @@ fn identity(name: Option<&str>) -> String {
     )
 }
 
-fn stop_on_signal(stop: &CancellationToken) -> Result<(), Failure> {
+pub(super) fn stop_on_signal(stop: &CancellationToken) -> Result<(), Failure> {
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::outside)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::outside)?;
     let stop = stop.clone();

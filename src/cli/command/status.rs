@@ -1,5 +1,7 @@
 //! `chandler status`
 
+use kube::ResourceExt as _;
+
 use crate::cli::args::operate::Status as Args;
 use crate::cli::args::output::Output;
 use crate::cli::cluster::Cluster;
@@ -7,6 +9,7 @@ use crate::cli::failure::Failure;
 use crate::cli::printer;
 use crate::cli::session::wait;
 use crate::cli::standing::Standing;
+use crate::cli::upgrade::Upgrade;
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let standings = wait(async {
@@ -15,9 +18,16 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             Some(name) => vec![cluster.subscription(&namespace, name).await?],
             None => cluster.subscriptions(&namespace).await?,
         };
-        let mut standings: Vec<Standing> = found.iter().map(Standing::of).collect();
-        for standing in &mut standings {
-            cluster.explain_silence(standing).await;
+        let csvs = cluster.csvs(&namespace).await?;
+        let mut standings = Vec::new();
+        for subscription in &found {
+            let mut standing = Standing::of(subscription);
+            let next = csvs
+                .iter()
+                .find(|csv| csv.name_any() == standing.current_csv);
+            standing.upgrade = Upgrade::of(subscription, &standing, next);
+            cluster.explain_silence(&mut standing).await;
+            standings.push(standing);
         }
         Ok(standings)
     })?;
@@ -50,18 +60,32 @@ fn text(standings: &[Standing], in_full: bool) -> String {
     if !printer::on_terminal() {
         let line = |it: &Standing| {
             format!(
-                "{}\t{}\t{}\t{}\n",
+                "{}\t{}\t{}\t{}\t{}\n",
                 it.name,
                 it.package,
                 it.installed_csv,
-                it.word()
+                it.word(),
+                upgrade(it)
             )
         };
         return standings.iter().map(line).collect();
     }
-    let mut table = printer::table(["Subscription", "Package", "Installed", "State"]);
+    let header = ["Subscription", "Package", "Installed", "State", "Upgrade"];
+    let mut table = printer::table(header);
     for it in standings {
-        table.add_row([it.name.as_str(), &it.package, &it.installed_csv, it.word()]);
+        let upgrade = upgrade(it);
+        table.add_row([
+            it.name.as_str(),
+            &it.package,
+            &it.installed_csv,
+            it.word(),
+            &upgrade,
+        ]);
     }
     format!("{table}\n")
+}
+
+fn upgrade(standing: &Standing) -> String {
+    let line = standing.upgrade.as_ref().map(Upgrade::line);
+    printer::visible(&line.unwrap_or_default()).into_owned()
 }

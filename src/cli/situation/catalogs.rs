@@ -118,6 +118,14 @@ pub(in crate::cli) fn unless_none_can_be_read<T>(
     Ok(all)
 }
 
+/// The catalogs of a command line that knows no namespaces, each with its name.
+pub(in crate::cli) fn named_sources(
+    texts: &[String],
+) -> Result<Vec<(CatalogKey, String)>, Failure> {
+    let named: Vec<Named> = texts.iter().map(|text| Named::parse(text)).collect();
+    keys(&named, &[], &[], "")
+}
+
 /// Gives each catalog the name and the namespace by which Subscriptions know it.
 pub(super) fn keys(
     named: &[Named],

@@ -12,10 +12,10 @@ use super::Data;
 use super::origin::Origin;
 use crate::api::catalog_source::{CatalogSource, ConfigMapReference};
 use crate::api::labels;
-use crate::catalog::source::{Opened, Source, Sources, index_digest};
+use crate::catalog::source::{Opened, Source, index_digest};
 use crate::controller::catalogs::{Content, Known};
 use crate::controller::context::Context;
-use crate::controller::images;
+use crate::controller::images::{self, Fetch};
 use crate::controller::key::ObjectKey;
 use crate::controller::run::MANAGER;
 use crate::controller::words;
@@ -37,7 +37,10 @@ pub(super) async fn read(
         Some(served) => Some(served),
         None => served_before(context, catalog, object).await,
     };
-    let (served, problem) = match current(context, object, origin, before.as_ref()).await {
+    let known = context.catalogs.get(catalog);
+    let is_doubtful = known.is_some_and(|known| known.problem.is_some());
+    let found = current(context, object, origin, before.as_ref(), is_doubtful).await;
+    let (served, problem) = match found {
         Ok(found) => (Some(found), None),
         Err(error) => (before, Some(words::of(&error))),
     };
@@ -78,7 +81,12 @@ async fn current(
     object: &CatalogSource,
     origin: &Origin,
     before: Option<&Content>,
+    is_doubtful: bool,
 ) -> anyhow::Result<Content> {
+    let turn = |fetch| {
+        let fetch = if is_doubtful { Fetch::Doubtful } else { fetch };
+        context.images.turn(fetch)
+    };
     let namespace = object.namespace().unwrap_or_default();
     let sources = context
         .images
@@ -88,17 +96,26 @@ async fn current(
     let opened = match origin {
         Origin::Image { image, folder } => {
             let location: Location = image.parse()?;
-            if let (Location::Registry(reference), Some(before)) = (&location, before)
-                && is_served(&sources, reference, folder.as_deref(), before).await?
-            {
-                return Ok(before.clone());
+            // A registry that does not answer is found out before anybody has to wait for it.
+            if let Location::Registry(reference) = &location {
+                let digest = match reference.digest() {
+                    Some(digest) => digest.clone(),
+                    None => sources.options().registry.digest(reference).await?,
+                };
+                if let Some(before) = before
+                    && index_digest(&digest, folder.as_deref()) == before.digest
+                {
+                    return Ok(before.clone());
+                }
             }
+            let _turn = turn(Fetch::Image).await;
             sources
                 .open_image_folder(&location, folder.as_deref())
                 .await?
         }
         Origin::Address(address) => {
             let address = look_up(context, address).await?;
+            let _turn = turn(Fetch::Address).await;
             sources.open(&Source::Remote(address)).await?
         }
         Origin::ConfigMap(name) => {
@@ -117,20 +134,6 @@ fn content(opened: Opened, before: Option<&Content>) -> Content {
             index: Arc::new(opened.index),
         },
     }
-}
-
-/// Whether what a registry has under a name is what serves already.
-async fn is_served(
-    sources: &Sources,
-    reference: &ImageReference,
-    folder: Option<&str>,
-    before: &Content,
-) -> Result<bool, crate::oci::Error> {
-    let digest = match reference.digest() {
-        Some(digest) => digest.clone(),
-        None => sources.options().registry.digest(reference).await?,
-    };
-    Ok(index_digest(&digest, folder) == before.digest)
 }
 
 /// Reads the content of a certain digest: what another replica serves.
@@ -162,7 +165,7 @@ pub(super) async fn read_digest(
         }
         other => other,
     };
-    match current(context, object, &origin, None).await {
+    match current(context, object, &origin, None, false).await {
         Ok(found) if found.digest == digest => Some(known(found)),
         Ok(found) => {
             tracing::warn!(%catalog, served = digest, found = found.digest, "the content that the leader serves cannot be had any more");

@@ -1,14 +1,16 @@
 //! Copies of a ClusterServiceVersion, by which the namespaces that it serves know of it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 
-use super::{removal, rights};
+use super::{removal, rights, status};
 use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::conditions::olm_config::DISABLED_COPIED_CSVS;
 use crate::api::labels;
-use crate::api::olm_config;
+use crate::api::olm_config::{self, OlmConfig};
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::key::ObjectKey;
@@ -17,65 +19,84 @@ use crate::controller::run::{MANAGER, as_manager};
 use crate::lifecycle::copied_csvs::{self, Copy};
 use crate::lifecycle::targets::Targets;
 
-/// Brings the copies of a ClusterServiceVersion to what they should be.
-pub(super) async fn apply(context: &Context, csv: &ClusterServiceVersion) -> Result<(), Error> {
-    let key = ObjectKey::of(csv);
-    let groups = context.caches.operator_groups.in_namespace(&key.namespace);
-    let [group] = groups.as_slice() else {
-        return Ok(());
+/// Brings the copies of a ClusterServiceVersion to what they should be. Where nothing is copied,
+/// nobody is asked for anything.
+pub(in crate::controller) async fn reconcile(
+    context: &Context,
+    key: &ObjectKey,
+) -> Result<Next, Error> {
+    let seen = copies_of(context, key);
+    let Some(known) = context.caches.csvs.get(key).filter(|it| !it.is_copied()) else {
+        delete_orphans(context, key, &seen).await?;
+        return Ok(Next::Wait);
     };
-    let Some(status) = group.status.as_ref() else {
-        return Ok(());
+    let groups = context.caches.operator_groups.in_namespace(&key.namespace);
+    let status = match groups.as_slice() {
+        [group] => group.status.as_ref(),
+        _ => None,
+    };
+    let Some(status) = status else {
+        return Ok(Next::Wait);
     };
     let targets = Targets::from_status(&status.namespaces);
-    let seen: Vec<Copy> = context
-        .caches
-        .csvs
-        .all()
-        .iter()
-        .filter(|it| {
-            it.name_any() == key.name
-                && it.labels().get(labels::COPIED_FROM) == Some(&key.namespace)
-        })
-        .map(|it| Copy::of(it))
-        .collect();
-    let namespaces: BTreeSet<String> = context
-        .caches
-        .namespaces
-        .all()
-        .iter()
-        .filter(|it| it.metadata.deletion_timestamp.is_none())
-        .filter(|it| context.settings.cares_for(&it.name_any()))
-        .map(|it| it.name_any())
-        .collect();
-    let config = context
-        .caches
-        .olm_configs
-        .get(&ObjectKey::new("", olm_config::NAME));
-    let everywhere = config.is_some_and(|config| config.spec.copies_csvs());
-    let plan = copied_csvs::plan(csv, &targets, &namespaces, &seen, everywhere);
+    let namespaces = namespaces(context, &key.name);
+    let everywhere = config(context).is_some_and(|config| config.spec.copies_csvs());
+    let is_wanted = || !copied_csvs::plan(&known, &targets, &namespaces, [], everywhere).is_empty();
+    if seen.is_empty() && !is_wanted() {
+        return Ok(Next::Wait);
+    }
+    // The cache holds no descriptions, and few annotations.
+    let found = api(context, &key.namespace).get_opt(&key.name).await;
+    let found = found.map_err(Error::while_("reading the ClusterServiceVersion"))?;
+    let Some(csv) = found.filter(|it| it.metadata.deletion_timestamp.is_none()) else {
+        return Ok(Next::Wait);
+    };
+    let copies = seen.iter().map(|it| &**it);
+    let plan = copied_csvs::plan(&csv, &targets, &namespaces, copies, everywhere);
     for namespace in &plan.write {
-        write(context, csv, namespace).await?;
+        write(context, &csv, namespace).await?;
     }
     for namespace in &plan.write_status {
-        write_status(context, csv, namespace).await?;
+        write_status(context, &csv, namespace).await?;
     }
-    for namespace in &plan.delete {
-        let key = ObjectKey::new(namespace, &key.name);
-        if let Some(copy) = context.caches.csvs.get(&key) {
-            removal::delete(context, &copy).await?;
+    let (unwanted, staying): (Vec<_>, Vec<_>) = seen
+        .into_iter()
+        .partition(|it| plan.delete.contains(&it.namespace));
+    if !unwanted.is_empty() {
+        tell_if_disabled(context, &csv).await;
+    }
+    for copy in &unwanted {
+        delete(context, copy).await?;
+    }
+    if targets != Targets::All && copied_csvs::is_copyable(&csv) && !staying.is_empty() {
+        let rbac = rights::own(context, &csv).await?;
+        for copy in &staying {
+            rights::copy(context, &csv, &rbac, copy).await?;
         }
     }
-    if targets != Targets::All && !seen.is_empty() && copied_csvs::is_copyable(csv) {
-        let rbac = rights::own(context, csv).await?;
-        for namespace in seen.iter().map(|copy| &copy.namespace) {
-            let key = ObjectKey::new(namespace, &key.name);
-            if let Some(copy) = context.caches.csvs.get(&key) {
-                rights::copy(context, csv, &rbac, &copy).await?;
-            }
-        }
+    Ok(Next::Wait)
+}
+
+fn config(context: &Context) -> Option<Arc<OlmConfig>> {
+    let key = ObjectKey::new("", olm_config::NAME);
+    context.caches.olm_configs.get(&key)
+}
+
+/// Tells those who wonder where the copies are of an operator that serves all namespaces, if the
+/// OLMConfig says that there are none. It is told when it begins to be so, not time and again.
+pub(super) async fn tell_if_disabled(context: &Context, csv: &ClusterServiceVersion) {
+    let is_disabled = config(context).is_some_and(|config| config.spec.forbids_copies());
+    // An empty name stands for all of them.
+    let targets = csv.annotations().get(labels::TARGET_NAMESPACES);
+    if !is_disabled || targets.is_none_or(|targets| !targets.is_empty()) {
+        return;
     }
-    Ok(())
+    let (namespace, name) = (csv.namespace().unwrap_or_default(), csv.name_any());
+    let message = format!(
+        "CSV copying disabled for {namespace}/{name}: the operator serves all namespaces, and \
+         spec.features.disableCopiedCSVs of the OLMConfig is true"
+    );
+    status::tell(context, csv, true, DISABLED_COPIED_CSVS, &message).await;
 }
 
 fn api(context: &Context, namespace: &str) -> Api<ClusterServiceVersion> {
@@ -124,20 +145,52 @@ async fn write_status(
     Ok(())
 }
 
-/// Deletes a copy that nothing stands behind.
-pub(super) async fn check(context: &Context, copy: &ClusterServiceVersion) -> Result<Next, Error> {
-    let home = copy.labels().get(labels::COPIED_FROM);
-    let home = home.cloned().unwrap_or_default();
-    if !home.is_empty() && !context.settings.cares_for(&home) {
-        return Ok(Next::Wait);
+/// Nothing stands behind copies whose original is gone.
+async fn delete_orphans(
+    context: &Context,
+    key: &ObjectKey,
+    copies: &[Arc<Copy>],
+) -> Result<(), Error> {
+    // Of namespaces that others care for, nothing is known here.
+    if copies.is_empty() || !context.settings.cares_for(&key.namespace) {
+        return Ok(());
     }
-    let original = context
-        .caches
-        .csvs
-        .get(&ObjectKey::new(home, copy.name_any()));
-    let original = original.as_deref().filter(|it| !it.is_copied());
-    if copied_csvs::is_dangling(&Copy::of(copy), original) {
-        removal::delete(context, copy).await?;
+    let found = api(context, &key.namespace).get_opt(&key.name).await;
+    let found = found.map_err(Error::while_("reading the ClusterServiceVersion"))?;
+    if found.is_some_and(|it| !it.is_copied()) {
+        // The cache is behind, and will tell.
+        return Ok(());
     }
-    Ok(Next::Wait)
+    for copy in copies {
+        delete(context, copy).await?;
+    }
+    Ok(())
+}
+
+async fn delete(context: &Context, copy: &Copy) -> Result<(), Error> {
+    let key = ObjectKey::new(&copy.namespace, &copy.name);
+    removal::delete(context, &key, &copy.uid).await
+}
+
+/// The copies of a ClusterServiceVersion, by namespace.
+fn copies_of(context: &Context, key: &ObjectKey) -> Vec<Arc<Copy>> {
+    let mut copies = context.caches.copies.all();
+    copies.retain(|it| it.name == key.name && it.copied_from == key.namespace);
+    copies
+}
+
+/// Namespaces that a copy can be in: where there is an operator of that name itself, it stays.
+fn namespaces(context: &Context, name: &str) -> BTreeSet<String> {
+    let namespaces = context.caches.namespaces.all();
+    let staying = namespaces
+        .iter()
+        .filter(|it| it.metadata.deletion_timestamp.is_none());
+    let names = staying.map(|it| it.name_any());
+    let has_one = |namespace: &String| {
+        let key = ObjectKey::new(namespace, name);
+        context.caches.csvs.get(&key).is_some()
+    };
+    names
+        .filter(|namespace| context.settings.cares_for(namespace) && !has_one(namespace))
+        .collect()
 }

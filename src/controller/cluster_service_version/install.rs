@@ -40,8 +40,8 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
             });
         }
     };
-    let is_new = renewed != world.outlook.in_use;
-    let certificates_until = certificates::rotate_at(&renewed).filter(|_| is_new);
+    let certificates_made = renewed != world.outlook.in_use;
+    let certificates_until = certificates::rotate_at(&renewed);
     let desired = match world.desired(&renewed) {
         Some(Ok(desired)) => desired,
         Some(Err(error)) => {
@@ -74,7 +74,10 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
     for leftover in observe::leftovers(csv, &desired, &world.seen) {
         delete(&ours, &leftover).await?;
     }
-    Ok(InstallOutcome::Done { certificates_until })
+    Ok(InstallOutcome::Done {
+        certificates_until,
+        certificates_made,
+    })
 }
 
 async fn failed(

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
+use crate::lifecycle::copied_csvs::Copy;
 use crate::lifecycle::install::{Seen, observe, target_rbac};
 use crate::plan::apply::{How, Writer};
 
@@ -22,11 +23,9 @@ pub(super) async fn copy(
     context: &Context,
     csv: &ClusterServiceVersion,
     rbac: &[Value],
-    copy: &ClusterServiceVersion,
+    copy: &Copy,
 ) -> Result<(), Error> {
-    let namespace = copy.namespace().unwrap_or_default();
-    let uid = copy.uid().unwrap_or_default();
-    let copied = target_rbac::copied(csv, rbac, &namespace, &uid);
+    let copied = target_rbac::copied(csv, rbac, &copy.namespace, &copy.uid);
     bring_to(context, copied).await
 }
 

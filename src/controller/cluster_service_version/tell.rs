@@ -1,7 +1,10 @@
 //! Which ClusterServiceVersions a change concerns.
 
+use std::time::Duration;
+
 use kube::ResourceExt as _;
 
+use super::removal;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::labels;
 use crate::api::operator_group::OperatorGroup;
@@ -9,6 +12,10 @@ use crate::api::subscription::Subscription;
 use crate::controller::context::Context;
 use crate::controller::key::ObjectKey;
 use crate::lifecycle::components::Component;
+use crate::lifecycle::copied_csvs::Copy;
+
+/// How long to wait for others of whom only one more look has to be taken.
+const MANY: Duration = Duration::from_millis(200);
 
 /// Has all of a namespace looked at: they replace each other, and share an OperatorGroup.
 fn look_at_namespace(context: &Context, namespace: &str) {
@@ -22,13 +29,18 @@ pub(in crate::controller) fn tell_of_csv(context: &Context, csv: &ClusterService
     if !context.leads() {
         return;
     }
-    context.queues.csvs.add(ObjectKey::of(csv));
-    match csv.labels().get(labels::COPIED_FROM) {
-        Some(home) => {
-            let original = ObjectKey::new(home, csv.name_any());
-            context.queues.csvs.add(original);
-        }
-        None => look_at_namespace(context, &csv.namespace().unwrap_or_default()),
+    let key = ObjectKey::of(csv);
+    look_at_namespace(context, &key.namespace);
+    context.queues.copies.add(key.clone());
+    context.queues.csvs.add(key);
+}
+
+/// A copy came, changed or went. Many do at once, when something happens to their original.
+pub(in crate::controller) fn tell_of_copy(context: &Context, copy: &Copy) {
+    if context.leads() {
+        let original = ObjectKey::new(&copy.copied_from, &copy.name);
+        context.queues.copies.add_after(original, MANY);
+        context.queues.olm_config.add_after((), MANY);
     }
 }
 
@@ -39,10 +51,19 @@ pub(in crate::controller) fn tell_of_component(context: &Context, component: &Co
     }
     let label = |key: &str| component.labels.get(key).filter(|it| !it.is_empty());
     if let (Some(name), Some(namespace)) = (label(labels::OWNER), label(labels::OWNER_NAMESPACE)) {
-        for csv in context.caches.csvs.in_namespace(namespace) {
-            if labels::owner_value(&csv.name_any()) == *name {
-                context.queues.csvs.add(ObjectKey::of(&*csv));
-            }
+        let csvs = context.caches.csvs.in_namespace(namespace);
+        let mut owners = csvs
+            .iter()
+            .filter(|csv| labels::owner_value(&csv.name_any()) == *name);
+        let owner = owners.next().map_or_else(
+            || ObjectKey::new(namespace, name),
+            |csv| ObjectKey::of(&**csv),
+        );
+        // What nobody owns any more is swept up.
+        if context.settings.cares_for(namespace)
+            && (context.caches.csvs.get(&owner).is_some() || removal::is_left_by(component, &owner))
+        {
+            context.queues.csvs.add(owner);
         }
     }
     match component.kind.as_str() {
@@ -76,7 +97,11 @@ pub(in crate::controller) fn tell_of_group(context: &Context, group: &OperatorGr
     if !context.leads() {
         return;
     }
-    look_at_namespace(context, &group.namespace().unwrap_or_default());
+    let namespace = group.namespace().unwrap_or_default();
+    look_at_namespace(context, &namespace);
+    for csv in context.caches.csvs.in_namespace(&namespace) {
+        context.queues.copies.add(ObjectKey::of(&*csv));
+    }
     // What one group has, another cannot: who failed for that may go on.
     for csv in context.caches.csvs.all() {
         let status = csv.status.as_ref();
@@ -106,15 +131,22 @@ pub(in crate::controller) fn tell_of_subscription(context: &Context, subscriptio
     }
 }
 
-/// A namespace came, changed or went: operators may be copied there.
-pub(in crate::controller) fn tell_of_namespace(context: &Context) {
+/// Something changed that concerns how all of them run, such as the proxy of the cluster.
+pub(in crate::controller) fn tell_all(context: &Context) {
+    if context.leads() {
+        for csv in context.caches.csvs.all() {
+            context.queues.csvs.add(ObjectKey::of(&*csv));
+        }
+    }
+}
+
+/// Namespaces came or went, or what is copied changed.
+pub(in crate::controller) fn look_at_copies(context: &Context) {
     if !context.leads() {
         return;
     }
     for csv in context.caches.csvs.all() {
-        if !csv.is_copied() {
-            context.queues.csvs.add(ObjectKey::of(&*csv));
-        }
+        context.queues.copies.add_after(ObjectKey::of(&*csv), MANY);
     }
 }
 
@@ -122,5 +154,19 @@ pub(in crate::controller) fn tell_of_namespace(context: &Context) {
 pub(in crate::controller) fn look_at_everything(context: &Context) {
     for csv in context.caches.csvs.all() {
         context.queues.csvs.add(ObjectKey::of(&*csv));
+        context.queues.copies.add(ObjectKey::of(&*csv));
+    }
+    for copy in context.caches.copies.all() {
+        tell_of_copy(context, &copy);
+    }
+    for left in context.components.filter(|it| {
+        let owner = it.labels.get(labels::OWNER);
+        let namespace = it.labels.get(labels::OWNER_NAMESPACE);
+        let owner = owner.zip(namespace);
+        owner.is_some_and(|(name, namespace)| {
+            removal::is_left_by(it, &ObjectKey::new(namespace, name))
+        })
+    }) {
+        tell_of_component(context, &left);
     }
 }

@@ -49,6 +49,7 @@ pub(super) struct World<'a> {
     installation: Installation,
     pub(super) outlook: Outlook,
     config: Option<SubscriptionConfig>,
+    proxy: Vec<(String, String)>,
     pub(super) seen: Seen,
     cluster_changed: bool,
     now: Time,
@@ -97,6 +98,7 @@ impl<'a> World<'a> {
             installation: Installation::Ready,
             outlook: certificates::look(csv, &Seen::default(), &now),
             config: config(context, csv),
+            proxy: context.proxy.variables(),
             seen: Seen::default(),
             cluster_changed: context.attempts.cluster_changed(context, csv).await?,
             now,
@@ -145,8 +147,9 @@ impl<'a> World<'a> {
             csv: self.csv,
             group,
             config: self.config.as_ref(),
-            proxy: &[],
+            proxy: &self.proxy,
             certificates,
+            takes_over: self.takes_over(),
             seen: &self.seen,
         }))
     }
@@ -158,6 +161,9 @@ impl<'a> World<'a> {
         }
         self.seen = Seen::new(objects.clone());
         self.outlook = certificates::look(self.csv, &self.seen, &self.now);
+        if self.takes_over() {
+            self.outlook = self.outlook.clone().while_taking_over();
+        }
         let desired = match self.desired(&self.outlook.in_use) {
             Some(Ok(desired)) => desired,
             Some(Err(error)) => {
@@ -174,8 +180,28 @@ impl<'a> World<'a> {
             }
         }
         self.seen = context.attempts.settled(Seen::new(objects), desired.keys());
+        // By what it is now known that there is.
+        let desired = match self.desired(&self.outlook.in_use) {
+            Some(Ok(now)) => now,
+            _ => desired,
+        };
         self.installation = observe::observe(&desired, &self.seen);
+        let is_ready = matches!(
+            self.installation,
+            Installation::Ready | Installation::Differs { .. }
+        );
+        if !is_ready {
+            let pods = pods(context, self.csv).await?;
+            let installation = self.installation.clone();
+            self.installation =
+                observe::explain(installation, &desired, &self.seen, &pods, &self.now);
+        }
         Ok(())
+    }
+
+    /// Whether the version that it replaces is still there.
+    fn takes_over(&self) -> bool {
+        self.lineage.replaced_by(self.csv).is_some()
     }
 
     /// What is read before it is known what is asked for: its certificates, and what it may no

@@ -20,6 +20,7 @@ use super::manifests::Manifests;
 use crate::api::conditions::StepStatus;
 use crate::api::install_plan::{InstallPlan, InstallPlanStatus, Step};
 use crate::controller::context::Context;
+use crate::controller::key::ObjectKey;
 use crate::plan::Trouble;
 use crate::plan::apply::{Applied, Applier, Error as ApplyError, How};
 use crate::plan::order::Rank;
@@ -125,9 +126,12 @@ impl Execution<'_> {
             return Ok(());
         }
         for at in of(|rank| rank > Rank::Crd && rank < Rank::ClusterServiceVersion) {
-            if !self.is_done(at) {
+            if !self.is_done(at) && !self.is_withdrawn() {
                 self.object(at).await?;
             }
+        }
+        if self.is_withdrawn() {
+            self.problems.push("the plan was deleted".to_owned());
         }
         // An operator without what it needs would only fail in its own way.
         for at in of(|rank| rank == Rank::ClusterServiceVersion) {
@@ -141,6 +145,13 @@ impl Execution<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether somebody deleted the plan meanwhile: then nothing more of it is wanted.
+    fn is_withdrawn(&self) -> bool {
+        let plans = &self.context.caches.install_plans;
+        let plan = plans.get(&ObjectKey::of(self.plan));
+        plan.is_none_or(|plan| plan.metadata.deletion_timestamp.is_some())
     }
 
     /// Writes one of the objects that a CSV needs, with its owner if that exists.

@@ -109,10 +109,12 @@ impl World {
     pub(super) fn unread(&self, context: &Context) -> Option<CatalogKey> {
         let visible = self.visible(context).into_iter();
         let unread = visible.filter(|(_, known)| known.is_none());
-        let mut keys = unread.map(|(object, _)| {
+        let keys = unread.map(|(object, _)| {
             CatalogKey::new(object.namespace().unwrap_or_default(), object.name_any())
         });
-        keys.find(|key| context.catalogs.awaited_for(key) < super::PATIENCE)
+        // All of them, so that the time of each runs from now on and not one after the other.
+        let awaited = keys.filter(|key| context.catalogs.awaited_for(key) < super::PATIENCE);
+        awaited.collect::<Vec<_>>().into_iter().next()
     }
 
     /// What the statuses of all Subscriptions depend on.

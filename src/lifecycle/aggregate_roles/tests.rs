@@ -147,9 +147,9 @@ fn each_provided_api_has_its_roles() {
             "widgets.example.com-v1-edit",
             "widgets.example.com-v1-view",
             "widgets.example.com-v1-crdview",
-            "gears-v2-admin",
-            "gears-v2-edit",
-            "gears-v2-view",
+            "gears.gear.io-v2-admin",
+            "gears.gear.io-v2-edit",
+            "gears.gear.io-v2-view",
         ]
     );
     assert_eq!(
@@ -202,6 +202,27 @@ fn each_provided_api_has_its_roles() {
 }
 
 #[test]
+fn apis_of_one_name_in_two_groups_have_roles_of_their_own() {
+    let mut csv = csv();
+    let mut other = csv.spec.api_service_definitions.owned[0].clone();
+    other.group = "other.io".to_owned();
+    csv.spec.api_service_definitions.owned.push(other);
+    let mut definitions = definitions().to_vec();
+    definitions.push(Definition {
+        kind: DefinitionKind::ApiService,
+        name: "v2.other.io".to_owned(),
+        uid: "3".to_owned(),
+    });
+    let roles = api_roles(&csv, &definitions);
+    let find = |name: &str| roles.iter().find(|role| role.name_any() == name).cloned();
+    assert_eq!(
+        without_roles(&csv, |name| find(name).map(Arc::new)),
+        [],
+        "one has taken a role from the other"
+    );
+}
+
+#[test]
 fn an_api_that_is_not_there_yet_has_no_roles() {
     assert_eq!(api_roles(&csv(), &[]), []);
     assert_eq!(api_roles(&csv(), &definitions()[1..]).len(), 3);
@@ -222,7 +243,7 @@ fn only_what_lacks_a_role_has_to_be_looked_up() {
     let widgets = (DefinitionKind::Crd, "widgets.example.com".to_owned());
     assert_eq!(without("widgets.example.com-v1-crdview"), [widgets]);
     let gears = (DefinitionKind::ApiService, "v2.gear.io".to_owned());
-    assert_eq!(without("gears-v2-edit"), [gears]);
+    assert_eq!(without("gears.gear.io-v2-edit"), [gears]);
 }
 
 #[test]
@@ -232,7 +253,7 @@ fn a_role_that_somebody_changed_has_to_be_looked_up_too() {
     let changed = |change: fn(&mut ClusterRole)| {
         without_roles(&csv, |name| {
             let mut role = roles.iter().find(|role| role.name_any() == name)?.clone();
-            if name == "gears-v2-edit" {
+            if name == "gears.gear.io-v2-edit" {
                 change(&mut role);
             }
             Some(Arc::new(role))

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 use kube::core::ObjectMeta;
@@ -26,6 +26,12 @@ pub struct Copy {
     pub namespace: String,
     /// Its name, which is the original's.
     pub name: String,
+    /// Its identity, so that nothing else of that name is deleted.
+    pub uid: String,
+    /// Its version.
+    pub version: String,
+    /// Where the original is, by the label `olm.copiedFrom`.
+    pub copied_from: String,
     /// Where the original is, by the annotation `olm.operatorNamespace`; empty if there is none.
     pub home: String,
     /// Hash of what was copied, by its annotation.
@@ -40,9 +46,13 @@ impl Copy {
     /// are.
     pub fn of(csv: &ClusterServiceVersion) -> Self {
         let annotation = |key: &str| csv.annotations().get(key).cloned().unwrap_or_default();
+        let copied_from = csv.labels().get(labels::COPIED_FROM);
         Self {
             namespace: csv.namespace().unwrap_or_default(),
             name: csv.name_any(),
+            uid: csv.uid().unwrap_or_default(),
+            version: csv.resource_version().unwrap_or_default(),
+            copied_from: copied_from.cloned().unwrap_or_default(),
             home: annotation(labels::OPERATOR_NAMESPACE),
             content_hash: annotation(labels::COPY_HASH),
             status_hash: hash(&csv.status),
@@ -59,6 +69,13 @@ pub struct CopyPlan {
     pub write_status: Vec<String>,
     /// Namespaces whose copy is not wanted.
     pub delete: Vec<String>,
+}
+
+impl CopyPlan {
+    /// Whether nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.write.is_empty() && self.write_status.is_empty() && self.delete.is_empty()
+    }
 }
 
 /// The copy of a ClusterServiceVersion for a namespace, with its status. It is the same for all namespaces
@@ -106,34 +123,35 @@ fn hash(value: &impl Serialize) -> String {
     base62_sha224(json!(value).to_string().as_bytes())
 }
 
-/// Whether a ClusterServiceVersion is in a state to be copied: one that is no member of its group, or
-/// cannot be, serves nobody.
+/// Whether a ClusterServiceVersion is in a state to be copied: one that was not looked at yet, is no
+/// member of its group, or cannot be, serves nobody.
 pub fn is_copyable(csv: &ClusterServiceVersion) -> bool {
-    let reason = csv.status.as_ref().map(|status| &status.reason);
+    let Some(status) = csv.status.as_ref() else {
+        return false;
+    };
     !csv.is_copied()
+        && status.phase != CsvPhase::default()
         && !matches!(
-            reason,
-            Some(
-                CsvReason::Copied
-                    | CsvReason::InvalidInstallModes
-                    | CsvReason::NoTargetNamespaces
-                    | CsvReason::UnsupportedOperatorGroup
-                    | CsvReason::NoOperatorGroup
-                    | CsvReason::TooManyOperatorGroups
-                    | CsvReason::InterOperatorGroupOwnerConflict
-                    | CsvReason::CannotModifyStaticOperatorGroupProvidedAPIs
-            )
+            status.reason,
+            CsvReason::Copied
+                | CsvReason::InvalidInstallModes
+                | CsvReason::NoTargetNamespaces
+                | CsvReason::UnsupportedOperatorGroup
+                | CsvReason::NoOperatorGroup
+                | CsvReason::TooManyOperatorGroups
+                | CsvReason::InterOperatorGroupOwnerConflict
+                | CsvReason::CannotModifyStaticOperatorGroupProvidedAPIs
         )
 }
 
 /// What is to be done about the copies of a ClusterServiceVersion. `namespaces` are those of the cluster
 /// that are not about to go, `copies` those seen of this CSV, `everywhere` whether an operator that serves
 /// all namespaces is copied into each of them (OLMConfig).
-pub fn plan(
+pub fn plan<'a>(
     csv: &ClusterServiceVersion,
     targets: &Targets,
     namespaces: &BTreeSet<String>,
-    copies: &[Copy],
+    copies: impl IntoIterator<Item = &'a Copy>,
     everywhere: bool,
 ) -> CopyPlan {
     let home = csv.namespace().unwrap_or_default();
@@ -141,19 +159,25 @@ pub fn plan(
         let all = matches!(targets, Targets::All);
         namespace != home && targets.contains(namespace) && (everywhere || !all)
     };
-    let mut plan = CopyPlan::default();
-    for copy in copies {
-        if !is_served(&copy.namespace) || is_in_conflict(csv) {
-            plan.delete.push(copy.namespace.clone());
-        }
-    }
+    let copies = copies.into_iter();
+    let copies: BTreeMap<&str, &Copy> = copies.map(|it| (it.namespace.as_str(), it)).collect();
+    let is_unwanted = |copy: &Copy| !is_served(&copy.namespace) || is_dangling(copy, Some(csv));
+    let unwanted = copies.values().filter(|copy| is_unwanted(copy));
+    let mut plan = CopyPlan {
+        delete: unwanted.map(|copy| copy.namespace.clone()).collect(),
+        ..CopyPlan::default()
+    };
     if !is_copyable(csv) {
         return plan;
     }
     // Nothing of it depends on the namespace.
     let wanted = Copy::of(&copy(csv, ""));
     for namespace in namespaces.iter().filter(|name| is_served(name)) {
-        let seen = copies.iter().find(|copy| copy.namespace == *namespace);
+        let seen = copies.get(namespace.as_str());
+        // It is made anew once it is gone.
+        if seen.is_some_and(|seen| is_unwanted(seen)) {
+            continue;
+        }
         if seen.is_none_or(|seen| seen.content_hash != wanted.content_hash) {
             plan.write.push(namespace.clone());
         }

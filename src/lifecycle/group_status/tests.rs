@@ -25,6 +25,17 @@ fn named(names: &[&str]) -> Result<Targets, TargetsError> {
     ))
 }
 
+/// What the status says if every namespace is there.
+fn status(
+    group: &OperatorGroup,
+    siblings: &[&str],
+    targets: &Result<Targets, TargetsError>,
+    account: &ServiceAccount,
+    now: &Time,
+) -> OperatorGroupStatus {
+    super::status(group, siblings, targets, &[], account, now)
+}
+
 const NONE: ServiceAccount = ServiceAccount::NotAsked;
 
 fn types(status: &OperatorGroupStatus) -> Vec<&str> {
@@ -178,6 +189,26 @@ fn namespaces_that_cannot_be_told_stay_as_they_were_and_the_condition_says_why()
     let mended = status(&group, &[], &named(&["b"]), &NONE, &time(3));
     assert_eq!(types(&mended), [""; 0]);
     assert_eq!(mended.namespaces, ["b"]);
+}
+
+#[test]
+fn a_namespace_that_does_not_exist_is_covered_and_told_until_it_comes() {
+    let mut group = group(&json!({"targetNamespaces": ["a", "b"]}));
+    let targets = named(&["a", "b"]);
+    let missing = ["b".to_owned()];
+    let without = super::status(&group, &[], &targets, &missing, &NONE, &time(1));
+    assert_eq!(without.namespaces, ["a", "b"]);
+    let [condition] = without.conditions.as_slice() else {
+        panic!("{without:?}");
+    };
+    assert_eq!(condition.type_, "OperatorGroupTargetNamespaces");
+    assert_eq!(condition.reason, "TargetNamespacesNotFound");
+    let words = "namespace b does not exist: create it, or correct spec.targetNamespaces";
+    assert!(condition.message.starts_with(words), "{condition:?}");
+    group.status = Some(without);
+    assert!(trouble_with_targets(&group).is_some_and(|told| told.starts_with(words)));
+    group.status = Some(status(&group, &[], &targets, &NONE, &time(2)));
+    assert_eq!(trouble_with_targets(&group), None);
 }
 
 #[test]

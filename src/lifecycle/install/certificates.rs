@@ -100,8 +100,25 @@ pub struct Outlook {
     pub in_use: ServingCertificates,
     /// The Deployments whose certificate has to be renewed.
     pub due: BTreeSet<String>,
+    /// Those of them that are good for a while yet.
+    good: BTreeSet<String>,
     /// When the first of them has to be renewed: `status.certsRotateAt`.
     pub rotate_at: Option<Time>,
+}
+
+impl Outlook {
+    /// Leaves what is due and still good as it is: for a version that takes over from another. Who calls
+    /// that one does not trust a new CA, and goes on calling until this one is up. It is renewed after
+    /// that.
+    #[must_use]
+    pub fn while_taking_over(mut self) -> Self {
+        self.due
+            .retain(|deployment| !self.good.contains(deployment));
+        if self.state == Certificates::Due && self.due.is_empty() {
+            self.state = Certificates::Fine;
+        }
+        self
+    }
 }
 
 /// How the certificates of a CSV stand, by the Secrets that were seen.
@@ -110,6 +127,7 @@ pub fn look(csv: &ClusterServiceVersion, seen: &Seen, now: &Time) -> Outlook {
         state: Certificates::Unneeded,
         in_use: ServingCertificates::new(),
         due: BTreeSet::new(),
+        good: BTreeSet::new(),
         rotate_at: None,
     };
     // That a strategy makes no sense is said by whoever makes objects of it.
@@ -133,6 +151,10 @@ pub fn look(csv: &ClusterServiceVersion, seen: &Seen, now: &Time) -> Outlook {
                 outlook.rotate_at = first.into_iter().chain([rotate_at]).min();
             }
             Verdict::Due => {
+                outlook.due.insert(served.deployment.clone());
+                outlook.good.insert(served.deployment.clone());
+            }
+            Verdict::Bad => {
                 outlook.due.insert(served.deployment.clone());
             }
         }
@@ -181,6 +203,27 @@ pub fn renew(
         certificates.insert(served.deployment, certificate);
     }
     Ok(certificates)
+}
+
+/// A certificate for a Service, by a CA of its own. Every call makes another.
+pub fn issue(
+    service: &str,
+    hosts: &[String],
+    now: &Time,
+) -> Result<ServingCertificate, CertificateError> {
+    Authority::new(now)?.issue(service, hosts, now)
+}
+
+/// When a certificate that these hosts can serve with has to be renewed; nothing if they cannot,
+/// because it expired, is for others, or is not its CA's.
+pub fn renew_at(certificate: &ServingCertificate, hosts: &[String], now: &Time) -> Option<Time> {
+    let serves = judge::serves(certificate, hosts, now);
+    judge::rotate_at(certificate).filter(|_| serves)
+}
+
+/// Whether a CA, in PEM, can still be trusted.
+pub fn is_of_use(authority: &str, now: &Time) -> bool {
+    judge::is_of_use(authority, now)
 }
 
 /// When certificates that were just made have to be renewed.

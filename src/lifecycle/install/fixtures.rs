@@ -151,6 +151,7 @@ pub(super) fn install_with(
         config,
         proxy: &[],
         certificates,
+        takes_over: !csv.spec.replaces.is_empty(),
         seen,
     })
     .unwrap()

@@ -1,6 +1,7 @@
 //! Whether an installation is there as it is asked for, and what to write if not.
 
 mod api_services;
+mod pods;
 mod readiness;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 pub use self::api_services::api_services;
+pub use self::pods::explain;
 use self::readiness::{Readiness, readiness};
 use super::compare::difference;
 use super::object::{Key, is_labelled_by, text};
@@ -133,7 +135,12 @@ pub fn differs(object: &Value, seen: &Seen) -> Option<String> {
         let hash = annotations.and_then(|all| all.get(labels::CONTENT_HASH)?.as_str());
         hash.map(ToOwned::to_owned)
     };
-    if hash(object) != hash(live) {
+    let asked = hash(object);
+    // A CRD is not all ours, and has no hash: only its fields tell whether something else is asked for.
+    if asked.is_none() {
+        return difference(object, live).map(|path| changed(&key, &path));
+    }
+    if asked != hash(live) {
         return Some(format!(
             "{key} is not what is asked for: it is written again"
         ));
@@ -210,47 +217,90 @@ fn pending<'a>(desired: &'a Desired, seen: &Seen) -> Vec<(&'a Value, String)> {
         objects.filter_map(|object| Some((object, differs(object, seen)?)))
     };
     let secrets: Vec<_> = pending(&desired.secrets).collect();
-    let callers =
-        pending(&desired.callers).filter(|(caller, _)| !has_to_wait(caller, desired, seen));
+    let are_certificates_new = secrets.iter().any(|(secret, _)| {
+        let live = seen.get(&Key::of(secret));
+        live.and_then(|live| live.get("data")) != secret.get("data")
+    });
     // Those that call already; others need not hurry before there is anybody to answer.
     let is_first = |(caller, _): &(&Value, String)| {
         let live = seen.get(&Key::of(caller)).and_then(called);
-        !secrets.is_empty() && live.is_some() && live == called(caller)
+        let calls_the_same = live.zip(called(caller)).is_some_and(|(one, other)| {
+            one.service == other.service && one.namespace == other.namespace
+        });
+        are_certificates_new && calls_the_same
     };
-    let (first, last): (Vec<_>, Vec<_>) = callers.partition(is_first);
-    let serving = pending(&desired.services).chain(pending(&desired.serving_rbac));
+    let (first, last): (Vec<_>, Vec<_>) = pending(&desired.callers).partition(is_first);
+    let last = last
+        .into_iter()
+        .filter(|(caller, _)| !caller_has_to_wait(caller, desired, seen));
+    let services = pending(&desired.services)
+        .filter(|(service, _)| !service_has_to_wait(service, desired, seen));
+    let serving = services.chain(pending(&desired.serving_rbac));
     let running = secrets.into_iter().chain(pending(&desired.deployments));
     serving.chain(first).chain(running).chain(last).collect()
 }
 
-/// Whether a caller is not to be changed yet: it calls another Service, such as that of the version
-/// before, and the Deployment that it should call is not ready. Its API goes on working until the new
-/// version can take over, and if that never happens, just goes on.
-fn has_to_wait(caller: &Value, desired: &Desired, seen: &Seen) -> bool {
-    let Some(live) = seen.get(&Key::of(caller)) else {
+/// Whether a caller is not to be changed or made yet: it calls somebody else, such as the version before,
+/// or that version is there and has callers of its own, and the Deployment that it should call is not
+/// up. The API goes on working until the new version can take over, and if that never happens, just goes
+/// on.
+fn caller_has_to_wait(caller: &Value, desired: &Desired, seen: &Seen) -> bool {
+    let Some(wanted) = called(caller) else {
         return false;
     };
-    let (wanted, current) = (called(caller), called(live));
-    let calls_another = current.is_some_and(|current| Some(current) != wanted);
-    calls_another
-        && desired.deployments.iter().any(|deployment| {
-            let name = text(deployment, "/metadata/name");
-            let is_called =
-                wanted.is_some_and(|(_, service)| service == super::services::service_name(name));
-            let live = seen.get(&Key::of(deployment)).unwrap_or(&Value::Null);
-            is_called && readiness(name, live) != Readiness::Ready
-        })
+    let changes_hands = match seen.get(&Key::of(caller)) {
+        Some(live) => called(live).is_some_and(|current| current != wanted),
+        None => desired.takes_over,
+    };
+    changes_hands && !answers(wanted.service, desired, seen)
 }
 
-/// The Service that is called, by namespace and name.
-fn called(caller: &Value) -> Option<(&str, &str)> {
+/// Whether a Service stays as the version before has it: its ports are those that are called.
+fn service_has_to_wait(service: &Value, desired: &Desired, seen: &Seen) -> bool {
+    let owner = |object: &Value| {
+        let labels = object.pointer("/metadata/labels");
+        labels.and_then(|labels| labels.get(labels::OWNER)).cloned()
+    };
+    let key = Key::of(service);
+    let is_anothers = seen
+        .get(&key)
+        .is_some_and(|live| owner(live) != owner(service));
+    desired.takes_over && is_anothers && !answers(&key.name, desired, seen)
+}
+
+/// Whether the Deployment behind a Service is the one that is asked for, and ready.
+pub(super) fn answers(service: &str, desired: &Desired, seen: &Seen) -> bool {
+    let mut deployments = desired.deployments.iter();
+    deployments.all(|deployment| {
+        let name = text(deployment, "/metadata/name");
+        let live = seen.get(&Key::of(deployment)).unwrap_or(&Value::Null);
+        service != super::services::service_name(name)
+            || (differs(deployment, seen).is_none() && readiness(name, live) == Readiness::Ready)
+    })
+}
+
+/// Who is called, and how.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Called<'a> {
+    namespace: &'a str,
+    service: &'a str,
+    path: &'a str,
+    port: Option<i64>,
+}
+
+fn called(caller: &Value) -> Option<Called<'_>> {
     let places = [
         "/spec/service",
         "/spec/conversion/webhook/clientConfig/service",
         "/webhooks/0/clientConfig/service",
     ];
     let service = places.iter().find_map(|place| caller.pointer(place))?;
-    Some((text(service, "/namespace"), text(service, "/name")))
+    Some(Called {
+        namespace: text(service, "/namespace"),
+        service: text(service, "/name"),
+        path: text(service, "/path"),
+        port: service.pointer("/port").and_then(Value::as_i64),
+    })
 }
 
 /// Deployments, APIServices and webhook configurations of a CSV that it no longer asks for.

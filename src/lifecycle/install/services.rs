@@ -68,14 +68,15 @@ pub fn secret_name(service: &str) -> String {
     format!("{service}-cert")
 }
 
-/// Name of the ClusterRoleBinding by which a server may ask who calls.
-pub fn auth_delegator_name(service: &str) -> String {
-    format!("{service}-system:auth-delegator")
+/// Name of the ClusterRoleBinding by which a server may ask who calls. OLM leaves the namespace out, and
+/// two operators whose Deployments are called the same then take it from each other.
+fn auth_delegator_name(service: &str, namespace: &str) -> String {
+    format!("{namespace}:{service}-system:auth-delegator")
 }
 
 /// Name of the RoleBinding in `kube-system` by which a server may read whose certificates to trust.
-pub fn auth_reader_name(service: &str) -> String {
-    format!("{service}-auth-reader")
+fn auth_reader_name(service: &str, namespace: &str) -> String {
+    format!("{namespace}:{service}-auth-reader")
 }
 
 /// The names that callers know a Service by.
@@ -204,15 +205,18 @@ pub fn service(csv: &ClusterServiceVersion, served: &Served) -> Result<Value, In
 /// The rights that go with being called.
 ///
 /// All carry the owner labels, also the RoleBinding in `kube-system`, which OLM forgets when the operator
-/// goes because nothing says whose it is.
-pub fn rbac(csv: &ClusterServiceVersion, served: &Served) -> Vec<Value> {
+/// goes because nothing says whose it is. `others` have the same rights: the version before may run as
+/// another ServiceAccount, and serves until this one does.
+pub fn rbac(csv: &ClusterServiceVersion, served: &Served, others: &[Value]) -> Vec<Value> {
     let namespace = home(csv);
     let secret = served.secret();
-    let subjects = json!([{
+    let account = json!({
         "kind": "ServiceAccount",
         "name": served.service_account,
         "namespace": namespace,
-    }]);
+    });
+    let others = others.iter().filter(|other| **other != account).cloned();
+    let subjects: Vec<Value> = std::iter::once(account.clone()).chain(others).collect();
     let metadata = |name: &str, namespace: &str| {
         let mut metadata = json!({ "name": name, "labels": owner_labels(csv) });
         if let Some(metadata) = metadata.as_object_mut().filter(|_| !namespace.is_empty()) {
@@ -250,13 +254,13 @@ pub fn rbac(csv: &ClusterServiceVersion, served: &Served) -> Vec<Value> {
     let reads_secret = binding("RoleBinding", owned(&secret), "Role", &secret);
     let delegates = binding(
         "ClusterRoleBinding",
-        metadata(&auth_delegator_name(&served.service), ""),
+        metadata(&auth_delegator_name(&served.service, &namespace), ""),
         "ClusterRole",
         "system:auth-delegator",
     );
     let reads_authentication = binding(
         "RoleBinding",
-        metadata(&auth_reader_name(&served.service), KUBE_SYSTEM),
+        metadata(&auth_reader_name(&served.service, &namespace), KUBE_SYSTEM),
         "Role",
         "extension-apiserver-authentication-reader",
     );

@@ -19,8 +19,8 @@ fn an_installation_consists_of_all_that_olm_makes() {
             "Service home/op-service",
             "Role home/op-service-cert",
             "RoleBinding home/op-service-cert",
-            "ClusterRoleBinding op-service-system:auth-delegator",
-            "RoleBinding kube-system/op-service-auth-reader",
+            "ClusterRoleBinding home:op-service-system:auth-delegator",
+            "RoleBinding kube-system/home:op-service-auth-reader",
             "Secret home/op-service-cert",
             "Deployment home/op",
             "Deployment home/helper",
@@ -55,6 +55,7 @@ fn an_unknown_strategy_is_refused() {
         config: None,
         proxy: &[],
         certificates: &ServingCertificates::new(),
+        takes_over: false,
         seen: &empty_cluster(),
     };
     let error = desired(&request).unwrap_err();

@@ -63,7 +63,7 @@ fn configuration(request: &Request<'_>, definition: &WebhookDefinition) -> Optio
     let generate_name = &definition.generate_name;
     labels.insert(
         labels::WEBHOOK_GENERATE_NAME.to_owned(),
-        json!(generate_name),
+        json!(labels::owner_value(generate_name)),
     );
     labels.insert(
         labels::WEBHOOK_HASH.to_owned(),
@@ -142,5 +142,5 @@ fn name(
 pub(super) fn is_of(configuration: &Value, definition: &WebhookDefinition) -> bool {
     let labels = configuration.pointer("/metadata/labels");
     let label = labels.and_then(|labels| labels.get(labels::WEBHOOK_GENERATE_NAME));
-    label.and_then(Value::as_str) == Some(&definition.generate_name)
+    label.and_then(Value::as_str) == Some(&labels::owner_value(&definition.generate_name))
 }

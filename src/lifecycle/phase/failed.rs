@@ -50,7 +50,7 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
     );
     let reinstall = |message: String| Course::pending(CsvReason::NeedsReinstall, message);
     match health {
-        Health::Good => installing::succeeded(),
+        Health::Good => installing::succeeded(situation),
         Health::Stuck(message) => installing::stuck(&message),
         Health::Disrupted => Course::stay().look_again(DISRUPTION_DELAY),
         Health::Waiting(_) | Health::Unserved(_) if in_vain => Course::stay(),

@@ -4,6 +4,7 @@ use super::course::Check;
 use super::{Action, Course, Situation};
 use crate::api::conditions::CsvReason;
 use crate::api::operator_group::OperatorGroup;
+use crate::lifecycle::group_status;
 use crate::lifecycle::install_modes::{self, Membership};
 use crate::lifecycle::provided_apis::{self, Surface, Verdict};
 
@@ -26,10 +27,16 @@ pub(super) fn member_of<'a>(situation: &Situation<'a>) -> Check<&'a OperatorGrou
         // The group's own controller is about to tell.
         Membership::Unsettled => Course::stay(),
         Membership::NoTargets(annotations) => {
+            let mut groups = situation.groups.iter();
+            let trouble = groups.find_map(|group| group_status::trouble_with_targets(group));
+            let advice = trouble.unwrap_or(
+                "label a namespace so that spec.selector of the OperatorGroup matches it",
+            );
             let course = Course::failed(
                 CsvReason::NoTargetNamespaces,
-                "no targetNamespaces are matched operatorgroups namespace selection: label a \
-                     namespace so that spec.selector of the OperatorGroup matches it",
+                format!(
+                    "no targetNamespaces are matched operatorgroups namespace selection: {advice}"
+                ),
             );
             if annotations.is_empty() {
                 course

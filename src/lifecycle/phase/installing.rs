@@ -6,11 +6,12 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
-    Action, Course, DISRUPTION_DELAY, Decision, INSTALL_TIMEOUT, InstallOutcome, SETTLE_TIME,
-    Situation, checks, status,
+    Action, Course, DISRUPTION_DELAY, Decision, INSTALL_TIMEOUT, InstallOutcome, PODS_DELAY,
+    SETTLE_TIME, Situation, checks, status,
 };
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
+use crate::lifecycle::group_status;
 use crate::lifecycle::install::state::{ApiServices, Installation};
 
 pub(super) const COMPLETED: &str = "install strategy completed with no errors";
@@ -58,8 +59,15 @@ pub(super) fn stuck(message: &str) -> Course {
     Course::failed(CsvReason::InstallCheckFailed, message)
 }
 
-pub(super) fn succeeded() -> Course {
-    Course::to(CsvPhase::Succeeded, CsvReason::InstallSucceeded, COMPLETED)
+/// All is ready. What the operator may still wonder about is told beside it.
+pub(super) fn succeeded(situation: &Situation<'_>) -> Course {
+    let mut groups = situation.groups.iter();
+    let trouble = groups.find_map(|group| group_status::trouble_with_targets(group));
+    let message = trouble.map_or_else(
+        || COMPLETED.to_owned(),
+        |trouble| format!("{COMPLETED}; but {trouble}"),
+    );
+    Course::to(CsvPhase::Succeeded, CsvReason::InstallSucceeded, message)
 }
 
 pub(super) fn unserved(message: &str) -> String {
@@ -79,12 +87,15 @@ pub(super) fn after_install(
     outcome: &InstallOutcome,
     now: &Time,
 ) -> Decision {
-    let until = match outcome {
+    let (until, are_new) = match outcome {
         InstallOutcome::Failed { message, retry } => {
             let course = failed(message, *retry);
             return status::decide(csv, course, now);
         }
-        InstallOutcome::Done { certificates_until } => certificates_until.as_ref(),
+        InstallOutcome::Done {
+            certificates_until,
+            certificates_made,
+        } => (certificates_until.as_ref(), *certificates_made),
     };
     let course = Course::to(
         CsvPhase::Installing,
@@ -92,11 +103,14 @@ pub(super) fn after_install(
         "waiting for install components to report healthy",
     );
     let mut decision = status::decide(csv, course.look_again(SETTLE_TIME), now);
-    if let Some(until) = until {
-        let before = csv.status.clone().unwrap_or_default();
+    let before = csv.status.clone().unwrap_or_default();
+    // Those that the version before made are this one's to renew.
+    if until.is_some() && (are_new || before.certs_rotate_at.as_ref() != until) {
         let status = decision.status.get_or_insert(before);
-        status.certs_last_updated = Some(now.clone());
-        status.certs_rotate_at = Some(until.clone());
+        status.certs_rotate_at = until.cloned();
+        if are_new {
+            status.certs_last_updated = Some(now.clone());
+        }
     }
     decision
 }
@@ -120,10 +134,11 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
     let elapsed = elapsed(situation);
     let left = INSTALL_TIMEOUT.saturating_sub(elapsed.unwrap_or_default());
     let waiting = |message: String| {
-        Course::to(CsvPhase::Installing, CsvReason::InstallWaiting, message).look_again(left)
+        Course::to(CsvPhase::Installing, CsvReason::InstallWaiting, message)
+            .look_again(PODS_DELAY.min(left))
     };
     match Health::of(situation) {
-        Health::Good => succeeded(),
+        Health::Good => succeeded(situation),
         Health::Stuck(message) => stuck(&message),
         Health::Differs(message) => match elapsed.and_then(|it| SETTLE_TIME.checked_sub(it)) {
             Some(rest) if !rest.is_zero() => Course::stay().look_again(rest),

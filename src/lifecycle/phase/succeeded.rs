@@ -54,7 +54,7 @@ const RENEWAL_DELAY: Duration = Duration::from_mins(1);
 
 /// All is well. It is looked at again when the certificates are to be renewed.
 fn at_rest(situation: &Situation<'_>) -> Course {
-    let mut course = installing::succeeded().and(Action::EnsureApiRoles);
+    let mut course = installing::succeeded(situation).and(Action::EnsureApiRoles);
     let renewal = situation
         .status()
         .and_then(|status| status.certs_rotate_at.as_ref());

@@ -56,6 +56,20 @@ fn an_operator_provides_its_crds_and_its_aggregated_apis() {
 }
 
 #[test]
+fn a_version_that_makes_no_sense_leaves_nothing_to_be_added_to_a_group_for_ever() {
+    let mut csv = csv("csv", "A");
+    csv.spec.custom_resource_definitions.owned[0].version = "apiextensions.k8s.io/v1".to_owned();
+    let mut group = group("mine", 1, &["mine"], "");
+    let value = annotation(&group, &[&csv], &[]).unwrap();
+    group
+        .annotations_mut()
+        .insert(labels::PROVIDED_APIS.to_owned(), value);
+    let apis = provided_by(&csv).unwrap();
+    assert_eq!(judge(&apis, &Surface::of(&group), &[]), Verdict::Accepted);
+    assert_eq!(annotation(&group, &[&csv], &[]), None);
+}
+
+#[test]
 fn an_operator_with_a_crd_of_no_group_provides_nothing_that_could_be_told() {
     let mut csv = csv("csv", "A");
     csv.spec.custom_resource_definitions.owned[0].name = "as".to_owned();

@@ -176,6 +176,21 @@ fn a_crd_keeps_its_other_companions_as_long_as_they_exist() {
     );
 }
 
+#[rstest]
+#[case::of_a_user(json!({"labels": {"team": "a"}}), true)]
+#[case::of_a_user_and_noted_before(json!({"labels": {"olm.managed": "true"}, "annotations": {"chandler.found": "true"}}), true)]
+#[case::of_a_plan(json!({"labels": {"olm.managed": "true"}}), false)]
+#[case::of_an_older_olm(json!({"annotations": {"operatorframework.io/installed-alongside-1": "a/b"}}), false)]
+fn a_crd_that_was_there_before_any_plan_is_marked_as_such(
+    #[case] metadata: Value,
+    #[case] was_found: bool,
+) {
+    let mut crd = prepared(crd(), placement(false));
+    keep_companions(&mut crd, &json!({ "metadata": metadata }), |_, _| false);
+    let mark = crd.pointer("/metadata/annotations/chandler.found");
+    assert_eq!(mark, was_found.then(|| json!("true")).as_ref());
+}
+
 #[test]
 fn a_csv_has_what_its_schema_requires_even_where_its_authors_left_it_out() {
     let mut csv = object(

@@ -86,9 +86,8 @@ fn failure(subscription: &Subscription, situation: &Situation<'_>) -> Option<Fai
     match &situation.surroundings.groups {
         Groups::One { .. } => {}
         Groups::Unreadable { name, problem } => {
-            let message = format!(
-                "OperatorGroup {namespace}/{name} cannot be understood: {problem}; correct it"
-            );
+            let message =
+                format!("OperatorGroup {namespace}/{name} cannot be understood: {problem}");
             return Some(Failure::error(INVALID_OPERATOR_GROUP, message));
         }
         Groups::Not1 { names } => return Some(wrong_number_of_groups(&namespace, names)),
@@ -179,5 +178,14 @@ fn solution(subscription: &Subscription, situation: &Situation<'_>, share: &Shar
 /// The upgrades that have to wait, and why.
 pub(super) fn held_back(share: &Share<'_>) -> impl Iterator<Item = String> {
     let held_back = share.held_back.iter();
-    held_back.map(|held| format!("held back: {}: {}", held.bundle, held.because))
+    held_back.map(|held| format!("{HELD_BACK}{}: {}", held.bundle, held.because))
+}
+
+const HELD_BACK: &str = "held back: ";
+
+/// The upgrade that has to wait, and why, out of the message of `Resolved`.
+pub fn held_back_in(message: &str) -> Option<(&str, &str)> {
+    let at = message.find(HELD_BACK)?;
+    let told = message.get(at + HELD_BACK.len()..)?;
+    told.split_once(": ")
 }

@@ -8,6 +8,7 @@ use crate::api::catalog_source::CatalogSource;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{
     ConditionStatus, CsvPhase, CsvReason, InstallPlanConditionType, InstallPlanPhase,
+    operator_group,
 };
 use crate::api::install_plan::InstallPlan;
 use crate::api::operator_group::OperatorGroup;
@@ -55,11 +56,11 @@ pub enum Groups {
         /// Whether what failed may be replaced (`spec.upgradeStrategy`).
         fails_forward: bool,
     },
-    /// There is one, but an annotation of it cannot be understood.
+    /// There is one, but an annotation of it or its choice of namespaces cannot be understood.
     Unreadable {
         /// Its name.
         name: String,
-        /// Which annotation, and what is wrong with it.
+        /// What is wrong with it where, and what to do.
         problem: String,
     },
     /// There is none, or more than one.
@@ -80,11 +81,12 @@ impl Groups {
     pub fn of<'a>(groups: impl IntoIterator<Item = &'a OperatorGroup>) -> Self {
         let groups: Vec<&OperatorGroup> = groups.into_iter().collect();
         if let [one] = groups.as_slice() {
-            return match Patience::of(one) {
-                Ok(_) => Self::One {
+            let problem = Patience::of(one).err();
+            return match problem.or_else(|| unknown_targets(one)) {
+                None => Self::One {
                     fails_forward: one.spec.fails_forward(),
                 },
-                Err(problem) => Self::Unreadable {
+                Some(problem) => Self::Unreadable {
                     name: one.name_any(),
                     problem,
                 },
@@ -103,6 +105,17 @@ impl Groups {
             }
         )
     }
+}
+
+/// Why it cannot be told which namespaces a group covers, if it cannot: its own status says so.
+fn unknown_targets(group: &OperatorGroup) -> Option<String> {
+    let conditions = group.status.iter().flat_map(|status| &status.conditions);
+    let mut problems = conditions.filter(|condition| {
+        condition.status == ConditionStatus::True
+            && condition.type_ == operator_group::TARGET_NAMESPACES
+            && condition.reason == operator_group::TARGET_NAMESPACES_INVALID
+    });
+    problems.next().map(|condition| condition.message.clone())
 }
 
 /// A catalog that the namespace may use.

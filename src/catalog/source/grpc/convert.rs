@@ -1,6 +1,6 @@
 //! From the answers of a remote registry to the blobs of a file-based catalog.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -56,8 +56,8 @@ impl Collected {
         );
     }
 
-    /// Adds what is known of a package as a whole, and the `ClusterServiceVersion` of its head.
-    pub(super) fn package(&mut self, package: wire::Package, head: &wire::Bundle) {
+    /// Adds what is known of a package as a whole, and the `ClusterServiceVersion`s of its heads.
+    pub(super) fn package(&mut self, package: wire::Package, heads: &[wire::Bundle]) {
         let parts = self.0.entry(package.name.clone()).or_default();
         if let Some(deprecation) = &package.deprecation {
             parts.deprecated("olm.package", "", deprecation);
@@ -72,12 +72,15 @@ impl Collected {
             default_channel: package.default_channel,
             ..Package::default()
         };
-        if let Some(bundle) = parts.bundles.get_mut(&head.name) {
+        for head in heads.iter().filter(|head| !head.csv.is_empty()) {
+            let Some(bundle) = parts.bundles.get_mut(&head.name) else {
+                continue;
+            };
             let carried = bundle
                 .properties
                 .iter()
                 .any(|p| p.kind == property::CSV_METADATA || p.kind == property::BUNDLE_OBJECT);
-            if !head.csv.is_empty() && !carried {
+            if !carried {
                 bundle.properties.push(object(&head.csv));
             }
         }
@@ -105,6 +108,21 @@ impl Collected {
         }
         blobs
     }
+}
+
+/// The channels to ask for all heads of a package, each head once: the default one, then others.
+pub(super) fn channels_with_heads(package: &wire::Package) -> Vec<String> {
+    let is_default = |channel: &&wire::Channel| channel.name == package.default_channel;
+    let default = package.channels.iter().find(is_default);
+    let mut known: BTreeSet<&str> = default.iter().map(|it| it.head.as_str()).collect();
+    let mut channels = vec![package.default_channel.clone()];
+    for channel in &package.channels {
+        // Registries that do not tell their heads have them looked at in the default channel only.
+        if !channel.head.is_empty() && known.insert(&channel.head) {
+            channels.push(channel.name.clone());
+        }
+    }
+    channels
 }
 
 impl Parts {
@@ -214,7 +232,7 @@ fn dependency(dependency: &wire::TypedValue) -> Option<Property> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Collected, wire};
+    use super::{Collected, channels_with_heads, wire};
     use crate::catalog::fbc::meta_to_value;
 
     fn blobs(collected: Collected) -> Vec<Value> {
@@ -253,7 +271,7 @@ mod tests {
             }),
             ..wire::Package::default()
         };
-        collected.package(package, &wire::Bundle::default());
+        collected.package(package, &[]);
         let blobs = blobs(collected);
         let schemas: Vec<_> = blobs
             .iter()
@@ -278,6 +296,50 @@ mod tests {
             json!({ "packageName": "gopher", "version": "1.0.0" })
         );
         assert_eq!(blobs[4]["entries"][0]["message"], "use marmot");
+    }
+
+    #[test]
+    fn each_head_of_a_package_is_asked_for_once_and_keeps_what_it_tells() {
+        let channel = |name: &str, head: &str| wire::Channel {
+            name: name.to_owned(),
+            head: head.to_owned(),
+            deprecation: None,
+        };
+        let package = wire::Package {
+            name: "gopher".to_owned(),
+            default_channel: "stable".to_owned(),
+            channels: vec![
+                channel("alpha", "gopher.v2.0.0"),
+                channel("beta", "gopher.v1.0.0"),
+                channel("candidate", "gopher.v2.0.0"),
+                channel("stable", "gopher.v1.0.0"),
+                channel("unknown", ""),
+            ],
+            ..wire::Package::default()
+        };
+        assert_eq!(channels_with_heads(&package), ["stable", "alpha"]);
+        let newer = wire::Bundle {
+            name: "gopher.v2.0.0".to_owned(),
+            ..bundle("alpha")
+        };
+        let mut collected = Collected::default();
+        collected.bundle(bundle("stable"));
+        collected.bundle(newer.clone());
+        let with_csv = |bundle: wire::Bundle| wire::Bundle {
+            csv: r#"{"kind":"ClusterServiceVersion"}"#.to_owned(),
+            ..bundle
+        };
+        collected.package(package, &[with_csv(bundle("stable")), with_csv(newer)]);
+        let blobs = blobs(collected);
+        let bundles = blobs.iter().filter(|blob| blob["schema"] == "olm.bundle");
+        for bundle in bundles {
+            let properties = bundle["properties"].as_array().unwrap();
+            assert!(
+                properties
+                    .iter()
+                    .any(|it| it["type"] == "olm.bundle.object")
+            );
+        }
     }
 
     #[test]

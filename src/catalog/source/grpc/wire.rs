@@ -42,6 +42,9 @@ pub(super) struct Package {
 pub(super) struct Channel {
     #[prost(string, tag = "1")]
     pub(super) name: String,
+    /// The bundle at its head.
+    #[prost(string, tag = "2")]
+    pub(super) head: String,
     #[prost(message, optional, tag = "3")]
     pub(super) deprecation: Option<Deprecation>,
 }

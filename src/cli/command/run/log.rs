@@ -10,7 +10,7 @@ use super::traces::Traces;
 use crate::cli::failure::Failure;
 
 /// Lines for people on a terminal, JSON everywhere else. What this gives has to be kept to the end.
-pub(super) fn start(filter: &str) -> Result<Traces, Failure> {
+pub(in crate::cli::command) fn start(filter: &str) -> Result<Traces, Failure> {
     let filter = EnvFilter::try_new(filter).map_err(|error| {
         Failure::usage(error).hint("write it like `info` or `chandler=debug,warn`")
     })?;

@@ -4,7 +4,7 @@
 use crate::cli::failure::Failure;
 
 /// What sends traces, if somebody wants them.
-pub(super) struct Traces {
+pub(in crate::cli::command) struct Traces {
     #[cfg(feature = "otlp")]
     provider: Option<opentelemetry_sdk::trace::SdkTracerProvider>,
 }
@@ -28,7 +28,7 @@ impl Traces {
         clippy::unused_async,
         reason = "with the feature, what was not sent yet is sent"
     )]
-    pub(super) async fn finish(self) {}
+    pub(in crate::cli::command) async fn finish(self) {}
 }
 
 #[cfg(feature = "otlp")]
@@ -72,7 +72,7 @@ impl Traces {
     }
 
     /// Sends what was not sent yet.
-    pub(super) async fn finish(self) {
+    pub(in crate::cli::command) async fn finish(self) {
         let Some(provider) = self.provider else {
             return;
         };

@@ -219,3 +219,11 @@ fn no_copy_of_an_operator_for_all_namespaces_dangles() {
         .insert("olm.targetNamespaces".to_owned(), String::new());
     assert!(!is_dangling(&Copy::of(&copy(&csv, "any")), Some(&csv)));
 }
+
+#[test]
+fn one_that_was_not_looked_at_yet_is_not_copied() {
+    let mut new = csv();
+    new.status = None;
+    let plan = plan(&new, &named(&["one"]), &cluster(&["one"]), &[], false);
+    assert!(plan.is_empty());
+}

@@ -21,15 +21,18 @@ pub(super) enum Verdict {
         /// Until then.
         rotate_at: Time,
     },
-    /// It is about to expire, did so, is not its CA's, or is for other hosts.
+    /// It is good, and about to expire.
     Due,
+    /// It expired, is not its CA's, or is for other hosts.
+    Bad,
 }
 
 /// Judges a certificate by its CA and by the names that its server is called by.
 pub(super) fn judge(certificate: &ServingCertificate, hosts: &[String], now: &Time) -> Verdict {
     match rotate_at(certificate) {
-        Some(at) if at > *now && serves(certificate, hosts, now) => Verdict::Good { rotate_at: at },
-        _ => Verdict::Due,
+        Some(at) if serves(certificate, hosts, now) && at > *now => Verdict::Good { rotate_at: at },
+        Some(_) if serves(certificate, hosts, now) => Verdict::Due,
+        _ => Verdict::Bad,
     }
 }
 
@@ -52,7 +55,7 @@ pub(super) fn rotate_at(certificate: &ServingCertificate) -> Option<Time> {
 }
 
 /// Whether a client that trusts the CA takes the certificate for these hosts.
-fn serves(certificate: &ServingCertificate, hosts: &[String], now: &Time) -> bool {
+pub(super) fn serves(certificate: &ServingCertificate, hosts: &[String], now: &Time) -> bool {
     let (Some(own), Some(authority)) = (
         first(&certificate.certificate),
         first(&certificate.authority),

@@ -73,6 +73,21 @@ fn an_expired_certificate_is_due() {
 }
 
 #[test]
+fn a_version_that_takes_over_renews_only_what_is_of_no_use_any_more() {
+    let csv = csv();
+    let certificates = certificates(&csv);
+    let seen = written(&csv, &certificates);
+    let due = time("2027-12-31T12:00:00Z");
+    let outlook = look(&csv, &seen, &due).while_taking_over();
+    assert_eq!(outlook.state, Certificates::Fine);
+    assert_eq!(renew(&csv, &outlook, &due).unwrap(), certificates);
+    let late = time("2030-01-01T00:00:00Z");
+    let outlook = look(&csv, &seen, &late).while_taking_over();
+    assert_eq!(outlook.state, Certificates::Due);
+    assert_ne!(renew(&csv, &outlook, &late).unwrap(), certificates);
+}
+
+#[test]
 fn a_good_certificate_is_used_again() {
     let csv = csv();
     let certificates = certificates(&csv);

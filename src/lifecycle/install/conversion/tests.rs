@@ -10,6 +10,7 @@ fn crds_of(csv: &ClusterServiceVersion, seen: &Seen) -> Result<Vec<Value>, Conve
         config: None,
         proxy: &[],
         certificates: &certificates(csv),
+        takes_over: false,
         seen,
     })
 }

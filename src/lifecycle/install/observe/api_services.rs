@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
-use kube::core::{Selector, SelectorExt as _};
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::Seen;
+use super::pods::{STARTING, is_of, unschedulable};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::gvk::GroupVersionKind;
 use crate::lifecycle::install::object::{Key, home, text};
@@ -17,8 +16,6 @@ use crate::lifecycle::install::state::ApiServices;
 
 /// How long a Pod may take to come back before that is a failure and no longer a disruption.
 const DISRUPTION: Duration = Duration::from_mins(5);
-/// What a container says that is being started.
-const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 /// What a container says that will not start by waiting.
 const FAILING: [&str; 5] = [
     "ImagePullBackOff",
@@ -103,13 +100,6 @@ fn is_disrupted(csv: &ClusterServiceVersion, seen: &Seen, pods: &[Pod], now: &Ti
     })
 }
 
-fn is_of(pod: &Pod, deployment: &Value) -> bool {
-    let selector = deployment.pointer("/spec/selector");
-    let selector = selector.and_then(|selector| LabelSelector::deserialize(selector).ok());
-    let selector = selector.and_then(|selector| Selector::try_from(selector).ok());
-    selector.is_some_and(|selector| selector.matches(pod.labels()))
-}
-
 /// Whether a Pod goes or comes, without having taken too long.
 fn is_coming(pod: &Pod, now: &Time) -> bool {
     let is_young = pod.creation_timestamp().is_some_and(|created| {
@@ -135,7 +125,8 @@ fn is_coming(pod: &Pod, now: &Time) -> bool {
     if !is_pending {
         return waits_for(containers, &STARTING);
     }
-    if is_unschedulable(pod) || waits_for(containers, &FAILING) || waits_for(init, &FAILING) {
+    if unschedulable(pod).is_some() || waits_for(containers, &FAILING) || waits_for(init, &FAILING)
+    {
         return false;
     }
     let says_nothing = containers.is_empty() && init.is_empty();
@@ -144,16 +135,4 @@ fn is_coming(pod: &Pod, now: &Time) -> bool {
 
 fn waiting(status: &ContainerStatus) -> Option<&str> {
     status.state.as_ref()?.waiting.as_ref()?.reason.as_deref()
-}
-
-fn is_unschedulable(pod: &Pod) -> bool {
-    let conditions = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_deref());
-    conditions.unwrap_or_default().iter().any(|condition| {
-        condition.type_ == "PodScheduled"
-            && condition.status == "False"
-            && condition.reason.as_deref() == Some("Unschedulable")
-    })
 }

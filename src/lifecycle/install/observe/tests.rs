@@ -244,6 +244,27 @@ fn callers_trust_the_new_ca_before_anybody_serves_with_it() {
 }
 
 #[test]
+fn a_new_ca_is_written_to_what_nobody_touched_since_the_last_one() {
+    let csv = csv();
+    let first = install(&csv, &certificates(&csv));
+    let mut seen = cluster_after(&first);
+    for object in first.objects() {
+        let mut live = seen.get(&Key::of(object)).unwrap().clone();
+        live["metadata"]["generation"] = json!(1);
+        seen.insert(live);
+        seen = seen.settled(Key::of(object), 1);
+    }
+    let late = time("2027-12-31T12:00:00Z");
+    let renewed = renew(&csv, &look(&csv, &seen, &late), &late).unwrap();
+    let desired = install_with(&csv, &renewed, None, &seen);
+    let written = kinds(&writes(&desired, &seen));
+    assert!(
+        written.contains(&"CustomResourceDefinition".to_owned()),
+        "{written:?}"
+    );
+}
+
+#[test]
 fn after_a_crash_between_callers_and_secret_the_former_ca_is_still_trusted() {
     let csv = csv();
     let first = certificates(&csv);
@@ -271,6 +292,7 @@ fn renamed() -> (ClusterServiceVersion, Seen) {
     let mut after = before;
     after.metadata.name = Some("op.v2".to_owned());
     after.metadata.uid = Some("other-uid".to_owned());
+    after.spec.replaces = "op.v1".to_owned();
     after.spec.install.spec.deployments[0].name = "renamed".to_owned();
     after.spec.api_service_definitions.owned[0].deployment_name = "renamed".to_owned();
     for webhook in &mut after.spec.webhook_definitions {
@@ -279,31 +301,84 @@ fn renamed() -> (ClusterServiceVersion, Seen) {
     (after, seen)
 }
 
-#[test]
-fn an_api_stays_with_the_version_before_until_the_new_one_is_ready() {
-    let (csv, mut seen) = renamed();
-    let certificates = certificates(&csv);
-    let desired = install_with(&csv, &certificates, None, &seen);
-    let has = |seen: &Seen, kind: &str| kinds(&writes(&desired, seen)).contains(&kind.to_owned());
-    assert!(!has(&seen, "APIService") && !has(&seen, "CustomResourceDefinition"));
-    // Configurations of admission webhooks are each version's own.
-    assert!(has(&seen, "ValidatingWebhookConfiguration"));
-    for object in desired.objects() {
-        let is_api =
-            ["APIService", "CustomResourceDefinition"].contains(&object["kind"].as_str().unwrap());
-        if !is_api {
-            let mut live = object.clone();
-            fill_in(&mut live);
-            seen.insert(live);
+/// The next version of an operator with the same Deployment, which answers its webhooks elsewhere.
+fn moved() -> (ClusterServiceVersion, ServingCertificates, Seen) {
+    let before = csv();
+    let certificates = certificates(&before);
+    let seen = cluster_after(&install(&before, &certificates));
+    let mut after = before;
+    after.metadata.name = Some("op.v2".to_owned());
+    after.metadata.uid = Some("other-uid".to_owned());
+    after.spec.replaces = "op.v1".to_owned();
+    for webhook in &mut after.spec.webhook_definitions {
+        webhook.webhook_path = Some("/v2".to_owned());
+        webhook.container_port = Some(9444);
+    }
+    (after, certificates, seen)
+}
+
+/// Who calls an operator, and through what.
+const CALLS: [&str; 5] = [
+    "Service",
+    "APIService",
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "CustomResourceDefinition",
+];
+
+/// Writes what is to be written, with Deployments that are ready or are not yet.
+fn apply(desired: &Desired, seen: &mut Seen, is_ready: bool) -> Vec<String> {
+    let writes: Vec<Value> = writes(desired, seen).into_iter().cloned().collect();
+    for object in &writes {
+        let mut live = object.clone();
+        fill_in(&mut live);
+        seen.insert(live);
+    }
+    for deployment in &desired.deployments {
+        let mut live = seen.get(&Key::of(deployment)).unwrap().clone();
+        make_ready(&mut live);
+        if !is_ready {
+            live["status"]["replicas"] = json!(2);
         }
+        seen.insert(live);
+    }
+    kinds(&writes.iter().collect::<Vec<_>>())
+}
+
+#[test]
+fn all_calls_go_to_the_version_before_until_the_new_one_is_ready() {
+    let (renamed, mut others) = renamed();
+    // Another Deployment has another Service.
+    let own = certificates(&renamed);
+    let desired = install_with(&renamed, &own, None, &others);
+    let written = apply(&desired, &mut others, false);
+    assert!(written.contains(&"Service".to_owned()), "{written:?}");
+    assert!(
+        CALLS[1..]
+            .iter()
+            .all(|kind| !written.contains(&(*kind).to_owned())),
+        "{written:?}"
+    );
+    assert!(matches!(
+        observe(&desired, &others),
+        Installation::Waiting { .. }
+    ));
+
+    let (moved, certificates, mut seen) = moved();
+    let desired = install_with(&moved, &certificates, None, &seen);
+    let written = apply(&desired, &mut seen, false);
+    assert!(written.contains(&"Deployment".to_owned()), "{written:?}");
+    // It calls the same Service at the same port, which is now the new version's to answer for.
+    assert!(written.contains(&"APIService".to_owned()), "{written:?}");
+    for kind in ["Service", CALLS[2], CALLS[3], CALLS[4]] {
+        assert!(!written.contains(&kind.to_owned()), "{written:?}");
     }
     assert!(matches!(
         observe(&desired, &seen),
         Installation::Waiting { .. }
     ));
     for deployment in &desired.deployments {
-        let mut live = deployment.clone();
-        fill_in(&mut live);
+        let mut live = seen.get(&Key::of(deployment)).unwrap().clone();
         make_ready(&mut live);
         seen.insert(live);
     }
@@ -313,7 +388,45 @@ fn an_api_stays_with_the_version_before_until_the_new_one_is_ready() {
     ));
     assert_eq!(
         kinds(&writes(&desired, &seen)),
-        ["APIService", "CustomResourceDefinition"]
+        ["Service", CALLS[2], CALLS[3], CALLS[4]]
+    );
+}
+
+#[test]
+fn the_version_before_may_serve_as_another_account_until_the_new_one_is_ready() {
+    let (mut csv, certificates, mut seen) = moved();
+    csv.spec.install.spec.deployments[0].spec["template"]["spec"]["serviceAccountName"] =
+        json!("next");
+    let accounts = |seen: &Seen| {
+        let desired = install_with(&csv, &certificates, None, seen);
+        let subjects = desired.serving_rbac[1]["subjects"].clone();
+        let names = subjects.as_array().cloned().unwrap();
+        names
+            .into_iter()
+            .map(|it| it["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(accounts(&seen), ["next", "op-account"]);
+    let desired = install_with(&csv, &certificates, None, &seen);
+    apply(&desired, &mut seen, false);
+    assert_eq!(accounts(&seen), ["next", "op-account"]);
+    let desired = install_with(&csv, &certificates, None, &seen);
+    apply(&desired, &mut seen, true);
+    assert_eq!(accounts(&seen), ["next"]);
+}
+
+#[test]
+fn an_operator_that_follows_nobody_has_its_webhooks_asked_from_the_start() {
+    let (mut csv, _, _) = moved();
+    csv.spec.replaces = String::new();
+    let mut seen = empty_cluster();
+    let desired = install_with(&csv, &certificates(&csv), None, &seen);
+    let written = apply(&desired, &mut seen, false);
+    assert!(
+        CALLS
+            .iter()
+            .all(|kind| written.contains(&(*kind).to_owned())),
+        "{written:?}"
     );
 }
 

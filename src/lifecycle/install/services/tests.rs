@@ -1,5 +1,6 @@
 use super::*;
 use crate::lifecycle::install::fixtures::{csv, csv_with};
+use crate::lifecycle::install::object::Key;
 use rstest::rstest;
 
 #[rstest]
@@ -91,7 +92,7 @@ fn pods_without_an_account_run_as_the_default_one() {
 #[test]
 fn a_server_may_read_its_secret_and_ask_who_calls() {
     let csv = csv();
-    let rbac = rbac(&csv, &serving(&csv).unwrap()[0]);
+    let rbac = rbac(&csv, &serving(&csv).unwrap()[0], &[]);
     let account = json!([{"kind": "ServiceAccount", "name": "op-account", "namespace": "home"}]);
     assert_eq!(
         rbac[0]["rules"],
@@ -122,11 +123,26 @@ fn a_server_may_read_its_secret_and_ask_who_calls() {
 #[test]
 fn what_is_in_no_namespace_or_another_has_no_owner_reference() {
     let csv = csv();
-    let rbac = rbac(&csv, &serving(&csv).unwrap()[0]);
+    let rbac = rbac(&csv, &serving(&csv).unwrap()[0], &[]);
     assert_eq!(rbac[2]["metadata"].get("ownerReferences"), None);
     assert_eq!(rbac[2]["metadata"].get("namespace"), None);
     assert_eq!(rbac[3]["metadata"].get("ownerReferences"), None);
     assert_eq!(rbac[3]["metadata"]["namespace"], "kube-system");
+}
+
+#[test]
+fn operators_of_two_namespaces_share_nothing_although_their_deployments_are_called_the_same() {
+    let one = csv();
+    let mut other = csv();
+    other.metadata.namespace = Some("elsewhere".to_owned());
+    let names = |csv: &ClusterServiceVersion| {
+        let rbac = rbac(csv, &serving(csv).unwrap()[0], &[]);
+        rbac.iter().map(Key::of).collect::<Vec<_>>()
+    };
+    let shared = names(&one)
+        .into_iter()
+        .find(|key| names(&other).contains(key));
+    assert_eq!(shared, None);
 }
 
 #[test]

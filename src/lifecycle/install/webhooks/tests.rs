@@ -14,6 +14,7 @@ fn of_group(spec: &Value) -> Value {
         config: None,
         proxy: &[],
         certificates: &certificates(&csv),
+        takes_over: false,
         seen: &empty_cluster(),
     };
     configurations(&request)[0]["webhooks"][0]["namespaceSelector"].clone()
@@ -156,9 +157,26 @@ fn a_lost_certificate_is_no_reason_to_remove_a_configuration() {
         config: None,
         proxy: &[],
         certificates: &none,
+        takes_over: false,
         seen: &seen,
     };
     let desired = desired(&request).unwrap();
     assert_eq!(desired.callers, Vec::<Value>::new());
     assert_eq!(leftovers(&csv, &desired, &seen), []);
+}
+
+#[test]
+fn a_name_that_is_too_long_for_a_label_is_found_again() {
+    let mut csv = csv();
+    csv.spec.webhook_definitions[0].generate_name = format!("{}.example.com", "v".repeat(60));
+    let certificates = certificates(&csv);
+    let first = install(&csv, &certificates);
+    let label = first.callers[1]["metadata"]["labels"][labels::WEBHOOK_GENERATE_NAME]
+        .as_str()
+        .unwrap();
+    assert!(label.len() <= 63, "{label}");
+    let seen = cluster_after(&first);
+    let again = install_with(&csv, &certificates, None, &seen);
+    assert_eq!(again.callers[1], first.callers[1]);
+    assert_eq!(leftovers(&csv, &again, &seen), []);
 }

@@ -3,8 +3,9 @@
 use kube::ResourceExt as _;
 use rstest::rstest;
 
-use super::world::{Csv as _, NAMESPACE, World, csv, group, rival, running};
-use crate::api::conditions::{CsvPhase, CsvReason};
+use super::world::{Csv as _, NAMESPACE, World, csv, group, rival, running, time};
+use crate::api::conditions::{Condition, ConditionStatus, CsvPhase, CsvReason, operator_group};
+use crate::api::operator_group::OperatorGroup;
 use crate::lifecycle::phase::Action;
 
 const EARLIER: &str = "2026-01-01T00:00:01Z";
@@ -243,5 +244,56 @@ fn a_csv_is_checked_again_once_its_apis_are_its_own(
         &CsvPhase::Pending,
         &CsvReason::RequirementsUnknown,
         words,
+    );
+}
+
+/// A group whose status tells of trouble with its namespaces.
+fn troubled(targets: &[&str], reason: &str, message: &str) -> OperatorGroup {
+    let mut group = group("default", targets, "c1.v1.g1");
+    let condition = Condition {
+        type_: operator_group::TARGET_NAMESPACES.to_owned(),
+        status: ConditionStatus::True,
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        ..Condition::default()
+    };
+    let status = group.status.get_or_insert_default();
+    status.conditions.push(condition);
+    status.last_updated = Some(time(0));
+    group
+}
+
+#[test]
+fn a_selector_that_makes_no_sense_is_told_by_the_csvs_that_it_leaves_without_namespaces() {
+    let mut world = World::new([csv("csv1", &CsvPhase::Pending)]);
+    let problem = "spec.selector cannot be understood: `In` needs values";
+    world.groups = vec![troubled(&[], "TargetNamespacesInvalid", problem)];
+    world.sync();
+    let words = "no targetNamespaces are matched operatorgroups namespace selection: \
+                 spec.selector cannot be understood";
+    world.expect(
+        "csv1",
+        &CsvPhase::Failed,
+        &CsvReason::NoTargetNamespaces,
+        words,
+    );
+}
+
+#[test]
+fn a_namespace_that_does_not_exist_is_told_by_an_operator_that_runs_all_the_same() {
+    let installing = csv("csv1", &CsvPhase::Installing).because(&CsvReason::InstallSucceeded);
+    let mut world = World::new([installing]).with_installed("csv1", running());
+    let problem = "namespace b does not exist: create it";
+    let trouble = troubled(&[NAMESPACE], "TargetNamespacesNotFound", problem);
+    let settled = std::mem::replace(&mut world.groups, vec![trouble]);
+    let words = "install strategy completed with no errors; but namespace b does not exist";
+    let reason = CsvReason::InstallSucceeded;
+    world.sync();
+    world.expect("csv1", &CsvPhase::Succeeded, &reason, words);
+    world.groups = settled;
+    world.sync();
+    assert_eq!(
+        world.status("csv1").message,
+        "install strategy completed with no errors"
     );
 }

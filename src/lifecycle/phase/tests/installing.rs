@@ -8,7 +8,7 @@ use super::world::{
     Csv as _, Installed, World, csv, drifted, nothing, running, stuck, time, unserved, waiting,
 };
 use crate::api::conditions::{CsvPhase, CsvReason};
-use crate::lifecycle::phase::{Action, DISRUPTION_DELAY, INSTALL_TIMEOUT, InstallOutcome};
+use crate::lifecycle::phase::{Action, DISRUPTION_DELAY, InstallOutcome, PODS_DELAY};
 
 fn world(phase: &CsvPhase, installed: Installed) -> World {
     World::new([csv("csv1", phase)]).with_installed("csv1", installed)
@@ -36,10 +36,25 @@ fn an_install_that_made_certificates_notes_until_when_they_serve() {
     let mut world = World::new([serving]).provided("c1.v1.g1,a1Kind.v1.a1");
     world.outcome = InstallOutcome::Done {
         certificates_until: Some(time(900)),
+        certificates_made: true,
     };
     world.sync().expect_phase("csv1", &CsvPhase::Installing);
     let status = world.status("csv1");
     assert_eq!(status.certs_last_updated, Some(time(0)));
+    assert_eq!(status.certs_rotate_at, Some(time(900)));
+}
+
+#[test]
+fn an_install_that_found_certificates_notes_until_when_they_serve() {
+    let serving = csv("csv1", &CsvPhase::InstallReady).owning_api("csv1-dep1");
+    let mut world = World::new([serving]).provided("c1.v1.g1,a1Kind.v1.a1");
+    world.outcome = InstallOutcome::Done {
+        certificates_until: Some(time(900)),
+        certificates_made: false,
+    };
+    world.sync().expect_phase("csv1", &CsvPhase::Installing);
+    let status = world.status("csv1");
+    assert_eq!(status.certs_last_updated, None);
     assert_eq!(status.certs_rotate_at, Some(time(900)));
 }
 
@@ -161,11 +176,11 @@ fn components_that_are_not_ready_are_waited_for_until_the_time_is_over() {
     let slow = csv("csv1", &CsvPhase::Installing).since(0);
     let mut world = World::new([slow]).with_installed("csv1", waiting());
     world.now = time(100);
-    let decision = world.decide("csv1");
-    assert_eq!(
-        decision.look_again,
-        INSTALL_TIMEOUT.checked_sub(Duration::from_secs(100))
-    );
+    // Nobody tells of Pods.
+    assert_eq!(world.decide("csv1").look_again, Some(PODS_DELAY));
+    world.now = time(299);
+    let left = Some(Duration::from_secs(1));
+    assert_eq!(world.decide("csv1").look_again, left);
     world.sync();
     let words = "installing: waiting for deployment dep1 to become ready: 0 of 1";
     world.expect(

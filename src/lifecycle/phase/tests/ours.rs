@@ -156,6 +156,7 @@ fn an_install_that_keeps_failing_is_tried_again_without_going_round() {
     assert_eq!(world.actions, [Action::Install, Action::Install]);
     world.outcome = InstallOutcome::Done {
         certificates_until: None,
+        certificates_made: false,
     };
     world.sync().expect_phase("csv1", &CsvPhase::Installing);
 }

@@ -100,9 +100,15 @@ fn any_outcome() -> impl Strategy<Value = InstallOutcome> {
     select(vec![
         InstallOutcome::Done {
             certificates_until: None,
+            certificates_made: false,
         },
         InstallOutcome::Done {
             certificates_until: Some(time(1_000_000)),
+            certificates_made: false,
+        },
+        InstallOutcome::Done {
+            certificates_until: Some(time(1_000_000)),
+            certificates_made: true,
         },
         failed(true),
         failed(false),

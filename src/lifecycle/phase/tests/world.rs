@@ -75,6 +75,7 @@ impl World {
             after_install: running(),
             outcome: InstallOutcome::Done {
                 certificates_until: None,
+                certificates_made: false,
             },
             cluster_changed: false,
             now: time(0),

@@ -57,7 +57,7 @@ fn a_namespace_needs_exactly_one_group_and_is_told_what_to_do() {
     };
     let unreadable = Groups::Unreadable {
         name: "crew".to_owned(),
-        problem: "annotation x is no duration".to_owned(),
+        problem: "annotation x is no duration; correct it".to_owned(),
     };
     for (groups, reason, message) in [
         (

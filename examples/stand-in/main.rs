@@ -3,17 +3,33 @@
 //! ```text
 //! stand-in serve 0.0.0.0:8080     answers the probes, and says who it is
 //! stand-in fetch HOST:PORT PATH   prints what such a server answers, as soon as it does
+//! stand-in operate NAME PART...   does what operators do; see below
+//! stand-in crash WORDS            says its last words
 //! ```
+//!
+//! The parts of an operator:
+//!
+//! ```text
+//! hooks             answers webhooks at port 9443, with the certificate that OLM mounts for them
+//! api               serves the kind Tunnel of any group at port 5443, with the one that it mounts for APIs
+//! condition=NAME    says in its OperatorCondition what is in ConfigMap NAME
+//! ```
+
+mod api;
+mod condition;
+mod hooks;
+mod tls;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use axum::Router;
 use axum::routing::get;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 
 /// How long `fetch` waits for a good answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -34,8 +50,15 @@ async fn main() -> anyhow::Result<ExitCode> {
                 .with_context(|| format!("{address} does not answer"))?;
             anstream::println!("{answer}");
         }
+        ["operate", name, parts @ ..] => operate(name, parts).await?,
+        ["crash", words] => {
+            anstream::eprintln!("{words}");
+            return Ok(ExitCode::from(42));
+        }
         _ => {
-            anstream::eprintln!("usage: stand-in serve ADDRESS | fetch ADDRESS PATH");
+            anstream::eprintln!(
+                "usage: stand-in serve ADDRESS | fetch ADDRESS PATH | operate NAME PART... | crash WORDS"
+            );
             return Ok(ExitCode::from(2));
         }
     }
@@ -56,6 +79,38 @@ async fn serve(address: &str) -> anyhow::Result<()> {
             terminate.recv().await;
         })
         .await?;
+    Ok(())
+}
+
+/// Does all parts until it is told to stop, or one of them cannot be done.
+async fn operate(name: &str, parts: &[&str]) -> anyhow::Result<()> {
+    if rustls::crypto::ring::default_provider()
+        .install_default()
+        .is_err()
+    {
+        bail!("a TLS provider is installed already");
+    }
+    let mut doing = JoinSet::new();
+    for part in parts {
+        match part.split_once('=').unwrap_or((part, "")) {
+            ("hooks", _) => doing.spawn(tls::serve(tls::HOOKS, hooks::router(name))),
+            ("api", _) => doing.spawn(tls::serve(tls::API, api::router(name))),
+            ("condition", config_map) => {
+                let mut terminate = signal(SignalKind::terminate())?;
+                let tell = condition::tell(config_map.to_owned());
+                doing.spawn(async move {
+                    tokio::select! {
+                        ended = tell => ended,
+                        _ = terminate.recv() => Ok(()),
+                    }
+                })
+            }
+            _ => bail!("no operator has a part {part}"),
+        };
+    }
+    while let Some(done) = doing.join_next().await {
+        done??;
+    }
     Ok(())
 }
 

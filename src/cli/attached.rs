@@ -1,0 +1,178 @@
+//! The hub of a cluster: its catalogs, and what is installed in it.
+
+use std::collections::BTreeSet;
+
+use futures::future::BoxFuture;
+use kube::ResourceExt as _;
+use tokio::sync::watch;
+
+use super::standing::Standing;
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::subscription::Subscription;
+use crate::bundle::Bundle;
+use crate::controller::Overview;
+use crate::resolver;
+use crate::server::hub::views::{Health, Installation};
+use crate::server::hub::{Catalog, Content, Situation, Supply, WantedBundle};
+use crate::version::Version;
+
+/// A cluster that the controllers look after.
+pub(super) struct Attached(pub(super) Overview);
+
+impl Supply for Attached {
+    fn catalogs(&self) -> Vec<Catalog> {
+        let catalogs = self.0.catalogs().into_iter();
+        catalogs
+            .map(|listed| Catalog {
+                key: listed.listing.key,
+                display_name: listed.display_name,
+                publisher: listed.publisher,
+                priority: listed.listing.priority,
+                curation: listed.listing.curation,
+                content: listed
+                    .content
+                    .map(|(digest, index)| Content { digest, index }),
+                problem: listed.problem,
+            })
+            .collect()
+    }
+
+    fn installations(&self) -> Option<Vec<Installation>> {
+        let (subscriptions, csvs) = (self.0.subscriptions(), self.0.csvs());
+        let csv = |namespace: &str, name: &str| {
+            let mut all = csvs.iter();
+            all.find(|csv| csv.name_any() == name && csv.namespace().as_deref() == Some(namespace))
+        };
+        let mut seen = BTreeSet::new();
+        let mut all = Vec::new();
+        for subscription in &subscriptions {
+            let standing = Standing::of(subscription);
+            let own = csv(&standing.namespace, &standing.installed_csv);
+            seen.insert((standing.namespace.clone(), standing.installed_csv.clone()));
+            all.push(subscribed(standing, own.map(|own| &**own)));
+        }
+        for csv in &csvs {
+            let place = (csv.namespace().unwrap_or_default(), csv.name_any());
+            if !seen.contains(&place) {
+                all.push(orphan(csv));
+            }
+        }
+        Some(all)
+    }
+
+    fn situation(&self, namespace: &str) -> Situation {
+        let is_here = |own: Option<String>| own.as_deref() == Some(namespace);
+        let subscriptions = self.0.subscriptions().into_iter();
+        let subscriptions: Vec<Subscription> = subscriptions
+            .filter(|it| is_here(it.namespace()))
+            .map(|it| Subscription::clone(&it))
+            .collect();
+        let csvs = self.0.csvs().into_iter();
+        let csvs: Vec<ClusterServiceVersion> = csvs
+            .filter(|it| is_here(it.namespace()))
+            .map(|it| ClusterServiceVersion::clone(&it))
+            .collect();
+        Situation {
+            installed: resolver::installed(&csvs, &subscriptions).items,
+            subscriptions: resolver::subscriptions(&subscriptions).items,
+            exclude_global: self.0.excludes_global(namespace),
+        }
+    }
+
+    fn global_namespaces(&self) -> Vec<String> {
+        self.0.global_namespaces()
+    }
+
+    fn kube_version(&self) -> Option<Version> {
+        self.0.kube_version()
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.0.changes())
+    }
+
+    fn bundle<'s>(&'s self, wanted: &'s WantedBundle) -> BoxFuture<'s, Result<Bundle, String>> {
+        Box::pin(async move {
+            if wanted.image.is_empty() {
+                return Err("the catalog names no image of the bundle".to_owned());
+            }
+            self.0.bundle(&wanted.catalog, &wanted.image).await
+        })
+    }
+}
+
+fn subscribed(standing: Standing, csv: Option<&ClusterServiceVersion>) -> Installation {
+    let health = match standing.word() {
+        "healthy" => Health::Healthy,
+        "failed" => Health::Failed,
+        _ if phase(csv) == "Failed" => Health::Failed,
+        _ => Health::Pending,
+    };
+    let next = if standing.current_csv == standing.installed_csv {
+        String::new()
+    } else {
+        standing.current_csv.clone()
+    };
+    let message = standing.messages.join("; ");
+    let (waits_because, plan_to_approve) = if standing.waits_for_approval {
+        let plan = standing.install_plan.clone();
+        let because = format!("somebody has to approve InstallPlan {plan}");
+        (because, plan)
+    } else if next.is_empty() {
+        (String::new(), String::new())
+    } else {
+        (message.clone(), String::new())
+    };
+    Installation {
+        package: standing.package,
+        namespace: standing.namespace,
+        subscription: standing.name,
+        catalog: standing.catalog,
+        channel: standing.channel,
+        csv: standing.installed_csv,
+        version: csv.map(|csv| csv.spec.version.clone()).unwrap_or_default(),
+        phase: phase(csv),
+        health,
+        message,
+        next,
+        waits_because,
+        plan_to_approve,
+    }
+}
+
+/// A ClusterServiceVersion that nobody subscribed to.
+fn orphan(csv: &ClusterServiceVersion) -> Installation {
+    let known = resolver::installed(std::slice::from_ref(csv), &[]).items;
+    let package = known.into_iter().find_map(|installed| installed.package);
+    let status = csv.status.as_ref();
+    let phase = phase(Some(csv));
+    Installation {
+        package: package.unwrap_or_default(),
+        namespace: csv.namespace().unwrap_or_default(),
+        subscription: String::new(),
+        catalog: String::new(),
+        channel: String::new(),
+        csv: csv.name_any(),
+        version: csv.spec.version.clone(),
+        health: match phase.as_str() {
+            "Succeeded" => Health::Healthy,
+            "Failed" => Health::Failed,
+            "" | "Unknown" => Health::Unknown,
+            _ => Health::Pending,
+        },
+        phase,
+        message: status
+            .map(|status| status.message.clone())
+            .unwrap_or_default(),
+        next: String::new(),
+        waits_because: String::new(),
+        plan_to_approve: String::new(),
+    }
+}
+
+fn phase(csv: Option<&ClusterServiceVersion>) -> String {
+    let status = csv.and_then(|csv| csv.status.as_ref());
+    status
+        .map(|status| status.phase.to_string())
+        .unwrap_or_default()
+}

@@ -1,0 +1,323 @@
+//! All that goes and all that stays, before anything is done.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use kube::ResourceExt as _;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::outside;
+use crate::api::conditions::subscription::NOT_READABLE;
+use crate::api::subscription::Subscription;
+use crate::cli::failure::Failure;
+use crate::cli::printer::visible;
+use crate::controller::removal::{Remover, Surroundings};
+use crate::lifecycle::removal::{Goes, Reference, Removal, Stays, Step, Wish, plan};
+
+/// What goes with a Subscription and with those that it hands over.
+pub(super) struct Preview {
+    pub(super) subscription: Arc<Subscription>,
+    pub(super) name: String,
+    pub(super) namespace: String,
+    policy: String,
+    /// The removal of the Subscription itself first, then those of dependencies.
+    pub(super) removals: Vec<Part>,
+    /// What the API server does not let the user look at.
+    unread: Vec<String>,
+}
+
+/// What goes with one Subscription.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Part {
+    pub(super) subscription: String,
+    pub(super) package: String,
+    #[serde(flatten)]
+    pub(super) removal: Removal,
+}
+
+impl Preview {
+    pub(super) async fn read(
+        remover: &Remover,
+        subscription: Arc<Subscription>,
+        wish: &Wish,
+    ) -> Result<Self, Failure> {
+        let namespace = subscription.namespace().unwrap_or_default();
+        let listed = Surroundings::list(&remover.client, &namespace).await;
+        let surroundings = listed.map_err(outside)?;
+        let mut preview = Self {
+            name: subscription.name_any(),
+            policy: wish.policy.to_string(),
+            subscription: subscription.clone(),
+            namespace,
+            removals: Vec::new(),
+            unread: Vec::new(),
+        };
+        let mut leaving = std::collections::BTreeSet::new();
+        let mut left = vec![(subscription, wish.clone())];
+        while let Some((next, wish)) = left.pop() {
+            let read = remover.preview(next.clone(), &surroundings, &wish).await;
+            let mut facts = read.map_err(outside)?;
+            facts.leaving.clone_from(&leaving);
+            let swept = remover.sweep(&next).await.map_err(outside)?;
+            facts.marked = swept.marked;
+            preview.unread.extend(swept.unread);
+            let removal = plan(&facts, &wish);
+            for stage in &removal.stages {
+                let keys = stage.objects.iter().map(|it| &it.object);
+                match stage.step {
+                    Step::DeleteOperator => {
+                        leaving.extend(keys.map(|it| format!("{}/{}", it.namespace, it.name)));
+                    }
+                    Step::HandOverDependencies => {
+                        let names: Vec<&Reference> = keys.collect();
+                        let all = surroundings.subscriptions.iter();
+                        let handed = all.filter(|it| {
+                            names.contains(&&Reference::subscription(it))
+                                && !preview.has(&it.name_any())
+                        });
+                        left.extend(handed.map(|it| (it.clone(), wish.for_dependency())));
+                    }
+                    _ => {}
+                }
+            }
+            preview.removals.push(Part {
+                subscription: next.name_any(),
+                package: next.spec.name.clone(),
+                removal,
+            });
+        }
+        preview.unread.sort();
+        preview.unread.dedup();
+        Ok(preview)
+    }
+
+    fn has(&self, subscription: &str) -> bool {
+        self.removals
+            .iter()
+            .any(|it| it.subscription == subscription)
+    }
+
+    /// Refuses what cannot be done.
+    pub(super) fn check(&self, wish: &Wish) -> Result<(), Failure> {
+        let Some(own) = self.removals.first() else {
+            return Ok(());
+        };
+        if let Some(blocker) = own.removal.blockers.first() {
+            let hint = if blocker.reason == NOT_READABLE {
+                "mend that first, or leave --everything and --delete-crds out"
+            } else {
+                "`chandler list` tells what runs"
+            };
+            let failure = anyhow!("{} cannot be removed: {}", self.name, blocker.message);
+            return Err(Failure::no(failure).hint(hint));
+        }
+        for name in &wish.crds {
+            let stays =
+                own.removal.stays.iter().find(|it| {
+                    it.object.kind == "CustomResourceDefinition" && it.object.name == *name
+                });
+            if let Some(stays) = stays {
+                return Err(
+                    Failure::no(anyhow!("CRD {name} cannot be removed: {}", stays.why))
+                        .hint("leave it out of --delete-crds"),
+                );
+            }
+            let goes = self.goes().any(|(_, it)| it.object.name == *name);
+            if !goes {
+                return Err(Failure::no(anyhow!("there is no CRD {name}"))
+                    .hint("`kubectl get crds` lists those that are there"));
+            }
+        }
+        Ok(())
+    }
+
+    fn goes(&self) -> impl Iterator<Item = (Step, &Goes)> {
+        let stages = self.removals.iter().flat_map(|it| &it.removal.stages);
+        stages
+            .filter(|stage| {
+                !matches!(
+                    stage.step,
+                    Step::HandOverDependencies | Step::UnmarkDefinitions
+                )
+            })
+            .flat_map(|stage| stage.objects.iter().map(|it| (stage.step, it)))
+    }
+
+    /// The names of the ClusterServiceVersions that go.
+    pub(super) fn operators(&self) -> impl Iterator<Item = &str> {
+        let goes = self.goes();
+        goes.filter(|(step, _)| *step == Step::DeleteOperator)
+            .map(|(_, it)| it.object.name.as_str())
+    }
+
+    fn stays(&self) -> Vec<&Stays> {
+        let goes: Vec<&Reference> = self.goes().map(|(_, it)| &it.object).collect();
+        let stays = self.removals.iter().flat_map(|it| &it.removal.stays);
+        let mut stays: Vec<&Stays> = stays.filter(|it| !goes.contains(&&it.object)).collect();
+        stays.sort();
+        stays.dedup();
+        stays
+    }
+
+    /// For people: in groups on a terminal, one line for each object in a pipe.
+    pub(super) fn text(&self, is_for_people: bool) -> String {
+        let text = if is_for_people {
+            self.groups()
+        } else {
+            self.lines()
+        };
+        text + &self.notes()
+    }
+
+    fn groups(&self) -> String {
+        let mut text = String::new();
+        for part in &self.removals {
+            let of = if part.subscription == self.name {
+                format!("{} in namespace {}", part.subscription, self.namespace)
+            } else {
+                format!("{}, which was installed for it", part.subscription)
+            };
+            // Writing to a string does not fail; here and below.
+            let _ = writeln!(text, "What goes with {}:", visible(&of));
+            let mut number = 0;
+            for stage in &part.removal.stages {
+                let Some(title) = title(stage.step) else {
+                    continue;
+                };
+                number += 1;
+                let _ = writeln!(text, "  {number}. {title}");
+                let rows = stage.objects.iter().map(|it| &it.object);
+                text.push_str(&columns(rows.map(|it| (it, ""))));
+            }
+        }
+        let stays = self.stays();
+        if !stays.is_empty() {
+            text.push_str("What stays:\n");
+            text.push_str(&columns(
+                stays.iter().map(|it| (&it.object, it.why.as_str())),
+            ));
+        }
+        text
+    }
+
+    fn lines(&self) -> String {
+        let mut text = String::new();
+        for (step, it) in self.goes() {
+            let title = title(step).unwrap_or_default();
+            let line = format!("goes\t{}\t{}\t{title}", it.object.kind, place(&it.object));
+            let _ = writeln!(text, "{}", shown(&line));
+        }
+        for it in self.stays() {
+            let line = format!(
+                "stays\t{}\t{}\t{}",
+                it.object.kind,
+                place(&it.object),
+                it.why
+            );
+            let _ = writeln!(text, "{}", shown(&line));
+        }
+        text
+    }
+
+    fn notes(&self) -> String {
+        let mut text = String::new();
+        let prunable = self.removals.iter().flat_map(|it| &it.removal.stays);
+        let prunable = prunable
+            .filter(|it| {
+                it.object.kind == "Subscription" && it.why.contains("nobody else needs it")
+            })
+            .count();
+        if prunable > 0 {
+            let _ = writeln!(
+                text,
+                "note: {prunable} of what stays {} installed for it, and nobody else needs it; \
+                 --prune-dependencies removes that as well",
+                if prunable == 1 { "was" } else { "were" }
+            );
+        }
+        for unread in &self.unread {
+            let _ = writeln!(text, "note: not looked at: {}", visible(unread));
+        }
+        text
+    }
+
+    /// How it ended.
+    pub(super) fn summary(&self, outcome: &str) -> String {
+        let count = self.goes().count();
+        let stays = self.stays().len();
+        let name = visible(&self.name);
+        match outcome {
+            "removed" => format!("{name} is removed: {count} objects are gone, {stays} stay\n"),
+            _ => format!("the removal of {name} has begun: {count} objects go, {stays} stay\n"),
+        }
+    }
+
+    /// For programs.
+    pub(super) fn document(&self, outcome: &str) -> Value {
+        json!({
+            "subscription": self.name,
+            "namespace": self.namespace,
+            "policy": self.policy,
+            "outcome": outcome,
+            "removals": self.removals,
+            "notLookedAt": self.unread,
+        })
+    }
+}
+
+/// What a stage is called, if there is something to see.
+fn title(step: Step) -> Option<&'static str> {
+    Some(match step {
+        Step::StopPlans => "InstallPlans at work",
+        Step::DeleteCustomResources => "custom resources, while the operator still runs",
+        Step::DeleteOperator => "the operator",
+        Step::DeleteLeftovers => "what it has",
+        Step::DeleteDefinitions => "CRDs",
+        Step::Afterwards => "at last",
+        Step::HandOverDependencies | Step::UnmarkDefinitions => return None,
+    })
+}
+
+fn place(object: &Reference) -> String {
+    if object.namespace.is_empty() {
+        return object.name.clone();
+    }
+    format!("{}/{}", object.namespace, object.name)
+}
+
+/// The words of strangers, without what moves the cursor; tabs are ours.
+fn shown(line: &str) -> String {
+    let fields: Vec<_> = line.split('\t').map(visible).collect();
+    fields.join("\t")
+}
+
+/// How many objects of a kind are named; the others are counted.
+const NAMED: usize = 20;
+
+/// One line for each object, kinds and names below each other.
+fn columns<'a>(rows: impl Iterator<Item = (&'a Reference, &'a str)>) -> String {
+    let mut by_kind: BTreeMap<&str, Vec<(String, &str)>> = BTreeMap::new();
+    for (object, why) in rows {
+        let of_kind = by_kind.entry(&object.kind).or_default();
+        of_kind.push((place(object), why));
+    }
+    let kind_width = by_kind.keys().map(|kind| kind.len()).max().unwrap_or(0);
+    let names = by_kind.values().flatten().map(|(name, _)| name.len());
+    let name_width = names.max().unwrap_or(0).min(60);
+    let mut text = String::new();
+    for (kind, objects) in by_kind {
+        for (name, why) in objects.iter().take(NAMED) {
+            let line = format!("     {kind:<kind_width$}  {name:<name_width$}  {why}");
+            let _ = writeln!(text, "{}", visible(line.trim_end()));
+        }
+        let more = objects.len().saturating_sub(NAMED);
+        if more > 0 {
+            let _ = writeln!(text, "     {kind:<kind_width$}  and {more} more");
+        }
+    }
+    text
+}

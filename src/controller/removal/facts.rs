@@ -1,0 +1,247 @@
+//! What a removal has to know.
+
+use std::sync::Arc;
+
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use kube::{Client, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Remover;
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::install_plan::InstallPlan;
+use crate::api::labels;
+use crate::api::operator_group::OperatorGroup;
+use crate::api::subscription::Subscription;
+use crate::controller::error::Error;
+use crate::controller::words;
+use crate::lifecycle::removal::{Crd, CustomResource, Facts, Move, Step, Wish, plan};
+use crate::lifecycle::targets::Targets;
+use crate::plan::apply::is_established;
+
+/// Objects per request.
+const PAGE: u32 = 500;
+
+/// What is around a Subscription.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Surroundings {
+    /// Those of the cluster.
+    pub(crate) subscriptions: Vec<Arc<Subscription>>,
+    /// Those of the cluster.
+    pub(crate) csvs: Vec<Arc<ClusterServiceVersion>>,
+    /// Those of the namespace.
+    pub(crate) plans: Vec<Arc<InstallPlan>>,
+    /// Those of the namespace.
+    pub(crate) groups: Vec<Arc<OperatorGroup>>,
+}
+
+impl Surroundings {
+    /// Asks the API server for all of it.
+    pub(crate) async fn list(client: &Client, namespace: &str) -> Result<Self, Error> {
+        let originals = format!("!{}", labels::COPIED_FROM);
+        Ok(Self {
+            subscriptions: list(Api::all(client.clone()), "", "Subscriptions").await?,
+            csvs: list(
+                Api::all(client.clone()),
+                &originals,
+                "ClusterServiceVersions",
+            )
+            .await?,
+            plans: list(
+                Api::namespaced(client.clone(), namespace),
+                "",
+                "InstallPlans",
+            )
+            .await?,
+            groups: list(
+                Api::namespaced(client.clone(), namespace),
+                "",
+                "OperatorGroups",
+            )
+            .await?,
+        })
+    }
+
+    fn targets(&self) -> Option<Targets> {
+        let [group] = self.groups.as_slice() else {
+            return None;
+        };
+        let status = group.status.as_ref()?;
+        Some(Targets::from_status(&status.namespaces))
+    }
+}
+
+async fn list<K>(api: Api<K>, labels: &str, what: &str) -> Result<Vec<Arc<K>>, Error>
+where
+    K: Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let mut all = Vec::new();
+    let mut parameters = ListParams::default().labels(labels).limit(PAGE);
+    loop {
+        let page = api.list(&parameters).await;
+        let page = page.map_err(Error::while_(format!("listing {what}")))?;
+        let next = page.metadata.continue_.unwrap_or_default();
+        all.extend(page.items.into_iter().map(Arc::new));
+        if next.is_empty() {
+            return Ok(all);
+        }
+        parameters = parameters.continue_token(&next);
+    }
+}
+
+impl Remover {
+    /// Reads what the removal of a Subscription has to know. What is left of a package is only looked
+    /// for when its operator is gone: until then it may be about to go by itself.
+    pub(crate) async fn facts(
+        &self,
+        subscription: Arc<Subscription>,
+        surroundings: &Surroundings,
+        wish: &Wish,
+    ) -> Result<Facts, Error> {
+        let mut facts = self.preview(subscription, surroundings, wish).await?;
+        let removal = plan(&facts, wish);
+        // What is waited for after that was begun when nothing was left, and looking is not cheap.
+        let is_over = match removal.next() {
+            Move::LetGo => true,
+            Move::Act(stage) => stage.step > Step::DeleteOperator,
+            Move::Wait(_) | Move::Blocked => false,
+        };
+        if is_over {
+            facts.marked = self.sweep(&facts.subscription).await?.marked;
+        }
+        Ok(facts)
+    }
+
+    /// The same without what is left.
+    pub(crate) async fn preview(
+        &self,
+        subscription: Arc<Subscription>,
+        surroundings: &Surroundings,
+        wish: &Wish,
+    ) -> Result<Facts, Error> {
+        let crds = self.crds(&subscription, wish).await?;
+        Ok(Facts {
+            subscription,
+            subscriptions: surroundings.subscriptions.clone(),
+            csvs: surroundings.csvs.clone(),
+            plans: surroundings.plans.clone(),
+            targets: surroundings.targets(),
+            crds,
+            ..Facts::default()
+        })
+    }
+
+    /// The CRDs that carry the mark of the package, and those that are named.
+    async fn crds(&self, subscription: &Subscription, wish: &Wish) -> Result<Vec<Crd>, Error> {
+        let (api_version, kind) = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+        let mark = mark(subscription);
+        let mut found = self.applier.list(api_version, kind, None, &mark).await?;
+        let name = |crd: &Value| {
+            crd["metadata"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        for named in &wish.crds {
+            if found.iter().all(|crd| name(crd) != *named) {
+                let asked = json!({
+                    "apiVersion": api_version, "kind": kind, "metadata": {"name": named},
+                });
+                found.extend(self.applier.get(&asked).await?);
+            }
+        }
+        let mut crds = Vec::new();
+        for crd in found {
+            crds.push(self.crd(&crd).await?);
+        }
+        Ok(crds)
+    }
+
+    async fn crd(&self, crd: &Value) -> Result<Crd, Error> {
+        let text = |pointer: &str| {
+            let text = crd.pointer(pointer).and_then(Value::as_str);
+            text.unwrap_or_default().to_owned()
+        };
+        let texts = |pointer: &str| {
+            let map = crd.pointer(pointer).and_then(Value::as_object);
+            let texts = map.into_iter().flatten();
+            texts
+                .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+                .collect()
+        };
+        let group = text("/spec/group");
+        let version = version(crd);
+        let is_going = crd.pointer("/metadata/deletionTimestamp").is_some();
+        let objects = match &version {
+            None => Err("none of its versions is served".to_owned()),
+            Some(version) => {
+                let resource = ApiResource {
+                    group: group.clone(),
+                    version: version.clone(),
+                    api_version: format!("{group}/{version}"),
+                    kind: text("/spec/names/kind"),
+                    plural: text("/spec/names/plural"),
+                };
+                match self.objects(&resource).await {
+                    // Nobody could have made one.
+                    Err(kube::Error::Api(status))
+                        if status.code == 404 && (is_going || !is_established(crd)) =>
+                    {
+                        Ok(Vec::new())
+                    }
+                    Err(error) => Err(words::of_api(&error)),
+                    Ok(objects) => Ok(objects),
+                }
+            }
+        };
+        Ok(Crd {
+            name: text("/metadata/name"),
+            uid: text("/metadata/uid"),
+            labels: texts("/metadata/labels"),
+            annotations: texts("/metadata/annotations"),
+            is_going,
+            api_version: format!("{group}/{}", version.unwrap_or_default()),
+            kind: text("/spec/names/kind"),
+            objects,
+        })
+    }
+
+    /// All objects of a CRD, wherever they are.
+    async fn objects(&self, resource: &ApiResource) -> Result<Vec<CustomResource>, kube::Error> {
+        let api = Api::<DynamicObject>::all_with(self.client.clone(), resource);
+        let mut all = Vec::new();
+        let mut parameters = ListParams::default().limit(PAGE);
+        loop {
+            let page = api.list_metadata(&parameters).await?;
+            let next = page.metadata.continue_.unwrap_or_default();
+            all.extend(page.items.iter().map(|object| CustomResource {
+                namespace: object.namespace().unwrap_or_default(),
+                name: object.name_any(),
+                uid: object.uid().unwrap_or_default(),
+                is_going: object.metadata.deletion_timestamp.is_some(),
+                finalizers: object.finalizers().to_vec(),
+            }));
+            if next.is_empty() {
+                return Ok(all);
+            }
+            parameters = parameters.continue_token(&next);
+        }
+    }
+}
+
+/// The label of whatever belongs to the package of a Subscription.
+pub(super) fn mark(subscription: &Subscription) -> String {
+    let namespace = subscription.namespace().unwrap_or_default();
+    labels::component(&labels::operator_name(&subscription.spec.name, &namespace))
+}
+
+/// The version in which objects are stored, so that no webhook has to convert them, or else one that is
+/// served.
+fn version(crd: &Value) -> Option<String> {
+    let versions = crd.pointer("/spec/versions")?.as_array()?;
+    let is = |version: &Value, what: &str| version.get(what).and_then(Value::as_bool) == Some(true);
+    let served = || versions.iter().filter(|version| is(version, "served"));
+    let stored = served().find(|version| is(version, "storage"));
+    let chosen = stored.or_else(|| served().next())?;
+    Some(chosen.get("name")?.as_str()?.to_owned())
+}

@@ -1,0 +1,440 @@
+//! What goes when a Subscription does, what stays, and in which order.
+//!
+//! ```text
+//! Facts + Wish ─ plan ─▶ Removal: stages in order, what stays, what is in the way
+//! Removal ─ next ─▶ what to do now, or what to wait for
+//! ```
+//!
+//! A removal is planned anew at every look from what is there then. Whoever carries it out does what
+//! the first stage says that is not over; so one that was stopped anywhere goes on as if nothing had
+//! happened, and what somebody else did meanwhile is done.
+//!
+//! 1. InstallPlans at work are stopped: they would bring back what goes.
+//! 2. Dependencies that nobody else needs are handed over: their Subscriptions are deleted with a
+//!    wish of their own, and wait until nobody needs them.
+//! 3. Custom resources go while the operator still runs, which works off their finalizers.
+//! 4. The ClusterServiceVersions go, with what they own.
+//! 5. What belongs to the package and is left goes: what is in no namespace, and what was made before
+//!    there was a ClusterServiceVersion to own it.
+//! 6. CRDs go, and those that stay lose the marks of the package.
+//! 7. The Subscription is let go; its InstallPlans and the Operator object go after it.
+
+mod definitions;
+mod facts;
+mod needs;
+mod progress;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use kube::ResourceExt as _;
+use serde::Serialize;
+
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::conditions::InstallPlanPhase;
+use crate::api::install_plan::InstallPlan;
+use crate::api::labels;
+use crate::api::subscription::Subscription;
+
+pub use definitions::unmark;
+pub use facts::{Crd, CustomResource, Facts, Marked, Reference, Wish};
+pub use progress::Move;
+
+const CSV: &str = "ClusterServiceVersion";
+
+/// What goes, what stays, and what is in the way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Removal {
+    /// What has to change before anything goes.
+    pub blockers: Vec<Blocker>,
+    /// What goes, in order. Stages without an object are left out.
+    pub stages: Vec<Stage>,
+    /// What stays.
+    pub stays: Vec<Stays>,
+    /// Whether the operator runs, and so works off finalizers.
+    #[serde(skip)]
+    pub is_running: bool,
+}
+
+/// Objects that go together. The next stage begins when they are gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stage {
+    /// What is done to them.
+    pub step: Step,
+    /// The objects.
+    pub objects: Vec<Goes>,
+}
+
+/// What is done in a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum Step {
+    /// InstallPlans at work are deleted.
+    StopPlans,
+    /// Subscriptions of dependencies are deleted, with the wish for their removal.
+    HandOverDependencies,
+    /// Custom resources are deleted.
+    DeleteCustomResources,
+    /// ClusterServiceVersions are deleted.
+    DeleteOperator,
+    /// What is left of the package is deleted.
+    DeleteLeftovers,
+    /// CRDs are deleted.
+    DeleteDefinitions,
+    /// CRDs that stay lose the marks of the package.
+    UnmarkDefinitions,
+    /// Nothing: they go by themselves, after the Subscription.
+    Afterwards,
+}
+
+/// An object that goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Goes {
+    /// Which one.
+    #[serde(flatten)]
+    pub object: Reference,
+    /// Why.
+    pub why: String,
+    /// Whether it is on its way out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_going: bool,
+    /// What it waits for then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub finalizers: Vec<String>,
+    /// Its uid: another object of that name is not meant.
+    #[serde(skip)]
+    pub uid: String,
+}
+
+/// An object that stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stays {
+    /// Which one.
+    #[serde(flatten)]
+    pub object: Reference,
+    /// Why.
+    pub why: String,
+}
+
+/// Something that has to change before anything goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Blocker {
+    /// One word for programs.
+    pub reason: &'static str,
+    /// What is in the way, and what to do about it.
+    pub message: String,
+}
+
+/// Whose things they are: the Subscription, its package, and its ClusterServiceVersions.
+struct Estate<'a> {
+    facts: &'a Facts,
+    namespace: String,
+    package: &'a str,
+    /// The label of whatever belongs to the package.
+    mark: String,
+    own: Vec<&'a ClusterServiceVersion>,
+    /// All other ClusterServiceVersions that are there.
+    staying: Vec<&'a ClusterServiceVersion>,
+}
+
+impl<'a> Estate<'a> {
+    fn of(facts: &'a Facts) -> Self {
+        let namespace = facts.subscription.namespace().unwrap_or_default();
+        let package = facts.subscription.spec.name.as_str();
+        let mark = labels::component(&labels::operator_name(package, &namespace));
+        let named = csv_names(&facts.subscription);
+        let present = facts.csvs.iter().map(|csv| &**csv).filter(|csv| {
+            let key = format!("{}/{}", csv.namespace().unwrap_or_default(), csv.name_any());
+            !csv.is_copied() && !facts.leaving.contains(&key)
+        });
+        let (own, staying) = present.partition(|csv| {
+            csv.namespace().unwrap_or_default() == namespace
+                && (csv.labels().contains_key(&mark) || named.contains(&csv.name_any().as_str()))
+        });
+        Self {
+            facts,
+            namespace,
+            package,
+            mark,
+            own,
+            staying,
+        }
+    }
+
+    /// The other Subscriptions of the namespace that are not on their way out.
+    fn neighbours(&self) -> impl Iterator<Item = &'a Subscription> {
+        let own = self.facts.subscription.name_any();
+        let namespace = self.namespace.clone();
+        let all = self.facts.subscriptions.iter().map(|it| &**it);
+        all.filter(move |it| {
+            it.namespace().unwrap_or_default() == namespace
+                && it.name_any() != own
+                && it.metadata.deletion_timestamp.is_none()
+        })
+    }
+
+    /// A Subscription that has the same operator.
+    fn partner(&self) -> Option<&'a Subscription> {
+        self.neighbours().find(|it| {
+            it.spec.name == self.package
+                || self
+                    .own
+                    .iter()
+                    .any(|csv| csv_names(it).contains(&csv.name_any().as_str()))
+        })
+    }
+}
+
+/// The ClusterServiceVersions that a Subscription says it has, or is about to have.
+fn csv_names(subscription: &Subscription) -> Vec<&str> {
+    let status = subscription.status.as_ref();
+    let names = status.map(|it| [it.installed_csv.as_str(), it.current_csv.as_str()]);
+    let names = names.into_iter().flatten();
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// What goes with a Subscription, what stays, and in which order.
+pub fn plan(facts: &Facts, wish: &Wish) -> Removal {
+    let estate = Estate::of(facts);
+    let mut removal = Removal::default();
+    if !wish.removes() {
+        return removal;
+    }
+    if let Some(partner) = estate.partner() {
+        let why = format!(
+            "Subscription {} has the same operator, and stays",
+            partner.name_any()
+        );
+        removal.stay(estate.own.iter().map(|csv| Reference::csv(csv)), &why);
+        let crds = facts.crds.iter().map(|crd| Reference::crd(&crd.name));
+        removal.stay(crds, &why);
+        removal.stage(Step::Afterwards, vec![itself(facts)]);
+        return removal;
+    }
+    removal.is_running = estate.own.iter().any(|csv| needs::is_running(csv));
+    let dependencies = needs::dependencies(&estate);
+    let handed_over: &[&Subscription] = if wish.prunes() {
+        &dependencies.unneeded
+    } else {
+        &[]
+    };
+    let blockers = needs::blockers(&estate, handed_over);
+    removal.blockers.extend(blockers);
+    let mut going = BTreeSet::from([facts.subscription.uid().unwrap_or_default()]);
+    going.extend(handed_over.iter().filter_map(|it| it.uid()));
+    removal.stop_plans(facts, &going);
+    removal.hand_over(&estate, wish, &dependencies);
+    let definitions = definitions::decide(&estate, wish);
+    removal.blockers.extend(definitions.blockers);
+    removal.stage(Step::DeleteCustomResources, definitions.objects);
+    removal.stage(Step::DeleteOperator, operators(&estate));
+    removal.leftovers(&estate);
+    removal.stage(Step::DeleteDefinitions, definitions.goes);
+    removal.stage(Step::UnmarkDefinitions, definitions.unmarked);
+    removal.stays.extend(definitions.stays);
+    removal.afterwards(&estate, &going);
+    removal.blockers.sort();
+    removal.blockers.dedup();
+    removal.stays.sort();
+    removal.stays.dedup();
+    removal
+}
+
+fn operators(estate: &Estate<'_>) -> Vec<Goes> {
+    let own = estate.own.iter();
+    own.map(|csv| Goes {
+        object: Reference::csv(csv),
+        why: format!("the operator of package {}", estate.package),
+        is_going: csv.metadata.deletion_timestamp.is_some(),
+        finalizers: csv.finalizers().to_vec(),
+        uid: csv.uid().unwrap_or_default(),
+    })
+    .collect()
+}
+
+fn itself(facts: &Facts) -> Goes {
+    Goes {
+        object: Reference::subscription(&facts.subscription),
+        why: "it was deleted".to_owned(),
+        is_going: facts.subscription.metadata.deletion_timestamp.is_some(),
+        finalizers: Vec::new(),
+        uid: facts.subscription.uid().unwrap_or_default(),
+    }
+}
+
+impl Removal {
+    fn stage(&mut self, step: Step, mut objects: Vec<Goes>) {
+        if !objects.is_empty() {
+            objects.sort_by(|a, b| a.object.cmp(&b.object));
+            objects.dedup_by(|a, b| a.object == b.object);
+            self.stages.push(Stage { step, objects });
+        }
+    }
+
+    fn stay(&mut self, objects: impl Iterator<Item = Reference>, why: &str) {
+        self.stays.extend(objects.map(|object| Stays {
+            object,
+            why: why.to_owned(),
+        }));
+    }
+
+    /// A plan that is being carried out goes first, unless it is somebody else's as well.
+    fn stop_plans(&mut self, facts: &Facts, going: &BTreeSet<String>) {
+        let mut stopped = Vec::new();
+        for plan in facts.plans.iter().filter(|plan| is_at_work(plan)) {
+            let owners = plan.owner_references();
+            let is_ours = owners.iter().any(|owner| going.contains(&owner.uid));
+            let other = owners.iter().find(|owner| !going.contains(&owner.uid));
+            match other {
+                None if is_ours => stopped.push(Goes {
+                    why: "it would bring back what goes".to_owned(),
+                    ..plan_goes(plan)
+                }),
+                Some(other) if is_ours && !has_failed(plan) => self.blockers.push(Blocker {
+                    reason: crate::api::conditions::subscription::INSTALL_PLAN_UNDERWAY,
+                    message: format!(
+                        "InstallPlan {} is being carried out for Subscription {} as well; when it \
+                         is done, the removal goes on",
+                        plan.name_any(),
+                        other.name
+                    ),
+                }),
+                _ => {}
+            }
+        }
+        self.stage(Step::StopPlans, stopped);
+    }
+
+    fn hand_over(
+        &mut self,
+        estate: &Estate<'_>,
+        wish: &Wish,
+        dependencies: &needs::Dependencies<'_>,
+    ) {
+        for (subscription, why) in &dependencies.needed {
+            self.stays.push(Stays {
+                object: Reference::subscription(subscription),
+                why: why.clone(),
+            });
+        }
+        let package = estate.package;
+        if !wish.prunes() {
+            let unneeded = dependencies.unneeded.iter();
+            let unneeded = unneeded.map(|it| Reference::subscription(it));
+            let why =
+                format!("installed for {package}, and nobody else needs it; dependencies are kept");
+            self.stay(unneeded, &why);
+            return;
+        }
+        let unneeded = dependencies.unneeded.iter().map(|it| Goes {
+            object: Reference::subscription(it),
+            why: format!("installed for {package}, and nobody else needs it"),
+            uid: it.uid().unwrap_or_default(),
+            ..Goes::default()
+        });
+        self.stage(Step::HandOverDependencies, unneeded.collect());
+    }
+
+    /// What carries the mark of the package, unless it is somebody else's as well.
+    fn leftovers(&mut self, estate: &Estate<'_>) {
+        let mut left = Vec::new();
+        for marked in &estate.facts.marked {
+            let owner = estate.staying.iter().find(|csv| {
+                csv.uid().is_some_and(|uid| marked.owners.contains(&uid)) || names(marked, csv)
+            });
+            let other_mark = marked
+                .labels
+                .keys()
+                .find(|key| key.starts_with(labels::COMPONENT_PREFIX) && **key != estate.mark);
+            let why_not = match (owner, other_mark) {
+                (Some(csv), _) => Some(format!("it is {}'s as well", Reference::csv(csv))),
+                (None, Some(mark)) => Some(format!("it carries the label {mark} as well")),
+                (None, None) => None,
+            };
+            match why_not {
+                Some(why) => self.stays.push(Stays {
+                    object: marked.object.clone(),
+                    why,
+                }),
+                None => left.push(Goes {
+                    object: marked.object.clone(),
+                    why: "it belongs to the operator".to_owned(),
+                    is_going: marked.is_going,
+                    finalizers: marked.finalizers.clone(),
+                    uid: marked.uid.clone(),
+                }),
+            }
+        }
+        self.stage(Step::DeleteLeftovers, left);
+    }
+
+    fn afterwards(&mut self, estate: &Estate<'_>, going: &BTreeSet<String>) {
+        let mut after = vec![itself(estate.facts)];
+        let stopped: BTreeSet<String> = self
+            .stages
+            .iter()
+            .filter(|stage| stage.step == Step::StopPlans)
+            .flat_map(|stage| stage.objects.iter().map(|it| it.object.name.clone()))
+            .collect();
+        for plan in &estate.facts.plans {
+            let owners = plan.owner_references();
+            let is_ours = owners.iter().any(|owner| going.contains(&owner.uid));
+            let other = owners.iter().find(|owner| !going.contains(&owner.uid));
+            match other {
+                _ if stopped.contains(&plan.name_any()) => {}
+                None if is_ours => after.push(plan_goes(plan)),
+                Some(other) if is_ours => self.stays.push(Stays {
+                    object: plan_goes(plan).object,
+                    why: format!("it is of {} {} as well", other.kind, other.name),
+                }),
+                _ => {}
+            }
+        }
+        let name = labels::operator_name(estate.package, &estate.namespace);
+        after.push(Goes {
+            object: Reference::olm("v1", "Operator", "", &name),
+            why: "nothing is left that it would show".to_owned(),
+            ..Goes::default()
+        });
+        self.stage(Step::Afterwards, after);
+    }
+}
+
+fn plan_goes(plan: &InstallPlan) -> Goes {
+    let namespace = plan.namespace().unwrap_or_default();
+    Goes {
+        object: Reference::olm("v1alpha1", "InstallPlan", &namespace, &plan.name_any()),
+        why: "the Subscriptions that it is of go".to_owned(),
+        is_going: plan.metadata.deletion_timestamp.is_some(),
+        finalizers: plan.finalizers().to_vec(),
+        uid: plan.uid().unwrap_or_default(),
+    }
+}
+
+/// Whether a plan writes, or may. One that failed is tried again now and then.
+fn is_at_work(plan: &InstallPlan) -> bool {
+    let phase = plan.status.as_ref().map(|status| &status.phase);
+    match phase {
+        Some(InstallPlanPhase::Complete) => false,
+        Some(InstallPlanPhase::Installing | InstallPlanPhase::Failed) => true,
+        _ => plan.spec.approved,
+    }
+}
+
+fn has_failed(plan: &InstallPlan) -> bool {
+    let status = plan.status.as_ref();
+    status.is_some_and(|status| status.phase == InstallPlanPhase::Failed)
+}
+
+/// Whether labels name a ClusterServiceVersion as the owner of what cannot have an owner.
+fn names(marked: &Marked, csv: &ClusterServiceVersion) -> bool {
+    let label = |key: &str| marked.labels.get(key).map(String::as_str);
+    label(labels::OWNER_KIND) == Some(CSV)
+        && label(labels::OWNER) == Some(&labels::owner_value(&csv.name_any()))
+        && label(labels::OWNER_NAMESPACE) == csv.namespace().as_deref()
+}

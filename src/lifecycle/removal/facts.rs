@@ -1,0 +1,213 @@
+//! What a removal has to know: what is wished, and what is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use kube::ResourceExt as _;
+use serde::Serialize;
+
+use super::CSV;
+use crate::api::GROUP;
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::install_plan::InstallPlan;
+use crate::api::labels;
+use crate::api::subscription::{RemovalPolicy, Subscription};
+use crate::lifecycle::targets::Targets;
+
+/// What whoever deletes a Subscription wants to go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// How much of it.
+    pub policy: RemovalPolicy,
+    /// Dependencies that nobody else needs go as well; `Everything` has it in it.
+    pub dependencies: bool,
+    /// CRDs that go by name, with all their objects, also those that a policy would keep.
+    pub crds: BTreeSet<String>,
+}
+
+impl Wish {
+    /// The wish that a Subscription carries.
+    pub fn of(subscription: &Subscription) -> Self {
+        let annotations = subscription.annotations();
+        let crds = annotations.get(labels::DELETE_CRDS);
+        let crds = crds.into_iter().flat_map(|names| names.split(','));
+        let dependencies = annotations.get(labels::PRUNE_DEPENDENCIES);
+        Self {
+            policy: subscription.spec.removal(),
+            dependencies: dependencies.is_some_and(|it| it == "true"),
+            crds: crds
+                .map(str::trim)
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .collect(),
+        }
+    }
+
+    /// Whether something is to go.
+    pub fn removes(&self) -> bool {
+        matches!(
+            self.policy,
+            RemovalPolicy::Operator | RemovalPolicy::Everything
+        )
+    }
+
+    /// What is left of the wish when the whole namespace goes, which says nothing about what is
+    /// elsewhere.
+    #[must_use]
+    pub fn in_namespace_that_goes(&self) -> Self {
+        let policy = match self.policy {
+            RemovalPolicy::Everything => RemovalPolicy::Operator,
+            ref other => other.clone(),
+        };
+        Self {
+            policy,
+            ..Self::default()
+        }
+    }
+
+    /// What is wished for a dependency: the same, but for CRDs that are named.
+    #[must_use]
+    pub fn for_dependency(&self) -> Self {
+        Self {
+            crds: BTreeSet::new(),
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn prunes(&self) -> bool {
+        self.dependencies || self.policy == RemovalPolicy::Everything
+    }
+}
+
+/// What is in the cluster, as far as a removal has to know.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The Subscription that goes.
+    pub subscription: Arc<Subscription>,
+    /// All Subscriptions of the cluster.
+    pub subscriptions: Vec<Arc<Subscription>>,
+    /// All ClusterServiceVersions of the cluster; copies are passed over.
+    pub csvs: Vec<Arc<ClusterServiceVersion>>,
+    /// ClusterServiceVersions, as `namespace/name`, that are to be taken for gone: those of another
+    /// removal that comes first.
+    pub leaving: BTreeSet<String>,
+    /// The InstallPlans of the namespace.
+    pub plans: Vec<Arc<InstallPlan>>,
+    /// The namespaces that operators of the namespace serve; nothing if there is not one
+    /// OperatorGroup that says so.
+    pub targets: Option<Targets>,
+    /// CRDs that carry the mark of the package, or are wished to go by name.
+    pub crds: Vec<Crd>,
+    /// All other objects that carry the mark of the package.
+    pub marked: Vec<Marked>,
+}
+
+/// A CRD, and its objects.
+#[derive(Clone, Debug)]
+pub struct Crd {
+    /// Its name: the plural name of its objects and their group, joined by a dot.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Whether it is on its way out.
+    pub is_going: bool,
+    /// API version of its objects, best the one in which they are stored: nobody has to convert them.
+    pub api_version: String,
+    /// Kind of its objects.
+    pub kind: String,
+    /// Its objects, or why nobody knows them.
+    pub objects: Result<Vec<CustomResource>, String>,
+}
+
+/// A custom resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CustomResource {
+    /// Its namespace; empty if it has none.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Whether it is on its way out.
+    pub is_going: bool,
+    /// What it waits for then.
+    pub finalizers: Vec<String>,
+}
+
+/// An object with the mark of a package.
+#[derive(Clone, Debug, Default)]
+pub struct Marked {
+    /// Which one.
+    pub object: Reference,
+    /// Its uid.
+    pub uid: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// The uids of its owners.
+    pub owners: BTreeSet<String>,
+    /// Whether it is on its way out.
+    pub is_going: bool,
+    /// What it waits for then.
+    pub finalizers: Vec<String>,
+}
+
+/// Which object is meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reference {
+    /// Its API version.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace; empty if it has none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Reference {
+    /// An object of the API of OLM.
+    pub(super) fn olm(version: &str, kind: &str, namespace: &str, name: &str) -> Self {
+        Self {
+            api_version: format!("{GROUP}/{version}"),
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// A Subscription.
+    pub fn subscription(of: &Subscription) -> Self {
+        let namespace = of.namespace().unwrap_or_default();
+        Self::olm("v1alpha1", "Subscription", &namespace, &of.name_any())
+    }
+
+    pub(super) fn csv(of: &ClusterServiceVersion) -> Self {
+        let namespace = of.namespace().unwrap_or_default();
+        Self::olm("v1alpha1", CSV, &namespace, &of.name_any())
+    }
+
+    pub(super) fn crd(name: &str) -> Self {
+        Self {
+            api_version: "apiextensions.k8s.io/v1".to_owned(),
+            kind: "CustomResourceDefinition".to_owned(),
+            namespace: String::new(),
+            name: name.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() {
+            return write!(f, "{} {}", self.kind, self.name);
+        }
+        write!(f, "{} {}/{}", self.kind, self.namespace, self.name)
+    }
+}

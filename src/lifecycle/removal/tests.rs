@@ -1,0 +1,617 @@
+mod random;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::subscription::RemovalPolicy;
+use crate::lifecycle::targets::Targets;
+
+const NAMESPACE: &str = "port";
+
+pub(super) fn subscription(name: &str, more: &Value) -> Arc<Subscription> {
+    let mut object = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("sub-{name}")},
+        "spec": {"name": name, "source": "hub", "sourceNamespace": "olm"},
+        "status": {
+            "installedCSV": format!("{name}.v1"), "currentCSV": format!("{name}.v1"),
+            "lastUpdated": null,
+        },
+    });
+    merge(&mut object, more);
+    Arc::new(serde_json::from_value(object).unwrap())
+}
+
+/// Generated for a dependency.
+fn generated(name: &str) -> Arc<Subscription> {
+    let annotations = json!({labels::GENERATED_BY: "install-1"});
+    subscription(name, &json!({"metadata": {"annotations": annotations}}))
+}
+
+pub(super) fn csv(
+    namespace: &str,
+    name: &str,
+    owns: &[&str],
+    needs: &[&str],
+) -> Arc<ClusterServiceVersion> {
+    let apis = |kinds: &[&str]| -> Vec<Value> {
+        let api = |kind: &&str| json!({"name": crd_name(kind), "kind": kind, "version": "v1"});
+        kinds.iter().map(api).collect()
+    };
+    let mark = labels::component(&labels::operator_name(name, namespace));
+    Arc::new(
+        serde_json::from_value(json!({
+            "apiVersion": "operators.coreos.com/v1alpha1", "kind": CSV,
+            "metadata": {
+                "name": format!("{name}.v1"), "namespace": namespace, "uid": format!("csv-{name}"),
+                "labels": {mark: ""}, "annotations": {labels::TARGET_NAMESPACES: namespace},
+            },
+            "spec": {
+                "displayName": name, "version": "1.0.0", "install": {"strategy": "deployment"},
+                "customresourcedefinitions": {"owned": apis(owns), "required": apis(needs)},
+            },
+            "status": {"phase": "Succeeded"},
+        }))
+        .unwrap(),
+    )
+}
+
+fn crd_name(kind: &str) -> String {
+    format!("{}s.example.com", kind.to_lowercase())
+}
+
+pub(super) fn crd(kind: &str, package: &str, objects: &[(&str, &str)]) -> Crd {
+    let mark = labels::component(&labels::operator_name(package, NAMESPACE));
+    let csv = format!("{package}.v1");
+    let alongside = labels::installed_alongside(NAMESPACE, &csv);
+    let objects = objects.iter().map(|(namespace, name)| CustomResource {
+        namespace: (*namespace).to_owned(),
+        name: (*name).to_owned(),
+        uid: format!("cr-{namespace}-{name}"),
+        ..CustomResource::default()
+    });
+    Crd {
+        name: crd_name(kind),
+        uid: format!("crd-{kind}"),
+        labels: BTreeMap::from([(mark, String::new())]),
+        annotations: BTreeMap::from([(alongside, format!("{NAMESPACE}/{csv}"))]),
+        is_going: false,
+        api_version: "example.com/v1".to_owned(),
+        kind: kind.to_owned(),
+        objects: Ok(objects.collect()),
+    }
+}
+
+fn merge(target: &mut Value, changes: &Value) {
+    match (changes.as_object(), target.is_object()) {
+        (Some(changes), true) => {
+            for (key, value) in changes {
+                merge(&mut target[key], value);
+            }
+        }
+        _ => *target = changes.clone(),
+    }
+}
+
+/// gopher with its API, alone in its namespace.
+fn facts() -> Facts {
+    let gopher = subscription("gopher", &json!({}));
+    Facts {
+        subscriptions: vec![gopher.clone()],
+        subscription: gopher,
+        csvs: vec![csv(NAMESPACE, "gopher", &["Gopher"], &[])],
+        targets: Some(Targets::Named(BTreeSet::from([NAMESPACE.to_owned()]))),
+        crds: vec![crd("Gopher", "gopher", &[(NAMESPACE, "digger")])],
+        ..Facts::default()
+    }
+}
+
+/// The same with burrow, which was installed because gopher needs it.
+fn with_dependency() -> Facts {
+    let mut facts = facts();
+    facts.csvs = vec![
+        csv(NAMESPACE, "gopher", &["Gopher"], &["Burrow"]),
+        csv(NAMESPACE, "burrow", &["Burrow"], &[]),
+    ];
+    facts.subscriptions.push(generated("burrow"));
+    facts
+}
+
+fn wish(policy: RemovalPolicy) -> Wish {
+    Wish {
+        policy,
+        ..Wish::default()
+    }
+}
+
+fn everything() -> Wish {
+    wish(RemovalPolicy::Everything)
+}
+
+fn operator() -> Wish {
+    wish(RemovalPolicy::Operator)
+}
+
+fn steps(removal: &Removal) -> Vec<Step> {
+    removal.stages.iter().map(|stage| stage.step).collect()
+}
+
+fn goes(removal: &Removal, step: Step) -> Vec<String> {
+    let stages = removal.stages.iter().filter(|stage| stage.step == step);
+    let objects = stages.flat_map(|stage| &stage.objects);
+    objects.map(|it| it.object.to_string()).collect()
+}
+
+fn why_stays(removal: &Removal, object: &str) -> String {
+    let found = removal
+        .stays
+        .iter()
+        .find(|it| it.object.to_string() == object);
+    let found = found.unwrap_or_else(|| panic!("{object} does not stay: {removal:#?}"));
+    found.why.clone()
+}
+
+#[test]
+fn a_subscription_that_says_nothing_takes_nothing_with_it() {
+    let wish = Wish::of(&subscription("gopher", &json!({})));
+    assert!(!wish.removes());
+    let removal = plan(&facts(), &wish);
+    assert_eq!(removal, Removal::default());
+    assert_eq!(removal.next(), Move::LetGo);
+}
+
+#[test]
+fn a_wish_is_read_from_policy_and_annotations() {
+    let more = json!({
+        "metadata": {"annotations": {
+            labels::PRUNE_DEPENDENCIES: "true", labels::DELETE_CRDS: "a.b, c.d,",
+        }},
+        "spec": {"policy": {"removal": "Operator"}},
+    });
+    let wish = Wish::of(&subscription("gopher", &more));
+    assert_eq!(wish.policy, RemovalPolicy::Operator);
+    assert!(wish.dependencies && wish.removes());
+    assert_eq!(
+        wish.crds,
+        BTreeSet::from(["a.b".to_owned(), "c.d".to_owned()])
+    );
+    let unknown = json!({"spec": {"policy": {"removal": "Half"}}});
+    assert!(!Wish::of(&subscription("gopher", &unknown)).removes());
+}
+
+#[test]
+fn an_operator_goes_and_its_crds_and_objects_stay_without_its_marks() {
+    let removal = plan(&facts(), &operator());
+    assert_eq!(
+        steps(&removal),
+        [
+            Step::DeleteOperator,
+            Step::UnmarkDefinitions,
+            Step::Afterwards
+        ]
+    );
+    assert_eq!(
+        goes(&removal, Step::DeleteOperator),
+        ["ClusterServiceVersion port/gopher.v1"]
+    );
+    let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
+    assert!(why.contains("kept"), "{why}");
+    why_stays(&removal, "Gopher port/digger");
+    assert_eq!(
+        goes(&removal, Step::Afterwards),
+        ["Operator gopher.port", "Subscription port/gopher"]
+    );
+}
+
+#[test]
+fn everything_goes_with_custom_resources_first_and_crds_last() {
+    let removal = plan(&facts(), &everything());
+    assert_eq!(
+        steps(&removal),
+        [
+            Step::DeleteCustomResources,
+            Step::DeleteOperator,
+            Step::DeleteDefinitions,
+            Step::Afterwards
+        ]
+    );
+    assert_eq!(removal.stays, []);
+    assert!(
+        matches!(removal.next(), Move::Act(stage) if stage.step == Step::DeleteCustomResources)
+    );
+}
+
+#[test]
+fn what_is_gone_already_is_no_stage_any_more() {
+    let mut half = facts();
+    half.crds[0].objects = Ok(Vec::new());
+    assert_eq!(steps(&plan(&half, &everything()))[0], Step::DeleteOperator);
+    half.csvs.clear();
+    assert_eq!(
+        steps(&plan(&half, &everything()))[0],
+        Step::DeleteDefinitions
+    );
+    half.crds.clear();
+    let removal = plan(&half, &everything());
+    assert_eq!(steps(&removal), [Step::Afterwards]);
+    assert_eq!(removal.next(), Move::LetGo);
+}
+
+#[test]
+fn objects_on_their_way_out_are_waited_for_with_what_holds_them() {
+    let mut held = facts();
+    if let Ok(objects) = &mut held.crds[0].objects {
+        objects[0].is_going = true;
+        objects[0].finalizers = vec!["example.com/dig".to_owned()];
+    }
+    let removal = plan(&held, &everything());
+    assert!(matches!(removal.next(), Move::Wait(_)));
+    let (reason, message) = removal.told().unwrap();
+    assert_eq!(reason, "CustomResourcesPresent");
+    for word in [
+        "Gopher port/digger (held by example.com/dig)",
+        "the operator is to work off",
+        "set spec.policy.removal to Operator",
+    ] {
+        assert!(message.contains(word), "no {word} in {message}");
+    }
+    held.csvs.clear();
+    let (_, message) = plan(&held, &everything()).told().unwrap();
+    assert!(message.contains("the operator does not run"), "{message}");
+}
+
+#[test]
+fn what_another_operator_needs_does_not_go() {
+    let mut needed = facts();
+    needed.csvs.push(csv("quay", "crane", &[], &["Gopher"]));
+    for wish in [operator(), everything()] {
+        let removal = plan(&needed, &wish);
+        assert_eq!(removal.next(), Move::Blocked);
+        let (reason, message) = removal.told().unwrap();
+        assert_eq!(reason, "StillNeeded");
+        assert!(
+            message.contains("ClusterServiceVersion quay/crane.v1"),
+            "{message}"
+        );
+    }
+    // Unless it has that from somebody else.
+    needed.csvs.push(csv("quay", "mole", &["Gopher"], &[]));
+    assert_ne!(plan(&needed, &operator()).next(), Move::Blocked);
+}
+
+#[test]
+fn who_needs_a_package_by_name_is_heard_in_its_namespace_only() {
+    let with_need = |namespace: &str| {
+        let mut needed = facts();
+        let mut crane = (*csv(namespace, "crane", &[], &[])).clone();
+        let properties = json!({"properties": [{
+            "type": "olm.package.required",
+            "value": {"packageName": "gopher", "versionRange": ">=1.0.0"},
+        }]});
+        let annotations = crane.metadata.annotations.get_or_insert_default();
+        annotations.insert(labels::PROPERTIES.to_owned(), properties.to_string());
+        let mut gopher = (*needed.csvs[0]).clone();
+        let properties = json!({"properties": [{
+            "type": "olm.package", "value": {"packageName": "gopher", "version": "1.0.0"},
+        }]});
+        let annotations = gopher.metadata.annotations.get_or_insert_default();
+        annotations.insert(labels::PROPERTIES.to_owned(), properties.to_string());
+        needed.csvs = vec![Arc::new(gopher), Arc::new(crane)];
+        plan(&needed, &operator()).next() == Move::Blocked
+    };
+    assert!(with_need(NAMESPACE));
+    assert!(!with_need("quay"));
+}
+
+#[test]
+fn a_crd_that_another_operator_owns_stays_with_the_objects_that_one_serves() {
+    let mut shared = facts();
+    shared.csvs.push(csv("quay", "mole", &["Gopher"], &[]));
+    shared.crds = vec![crd(
+        "Gopher",
+        "gopher",
+        &[(NAMESPACE, "mine"), ("quay", "theirs")],
+    )];
+    let removal = plan(&shared, &everything());
+    let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
+    assert!(why.contains("quay/mole.v1 owns it as well"), "{why}");
+    why_stays(&removal, "Gopher quay/theirs");
+    assert_eq!(
+        goes(&removal, Step::DeleteCustomResources),
+        ["Gopher port/mine"]
+    );
+    assert_eq!(goes(&removal, Step::DeleteDefinitions), [""; 0]);
+}
+
+#[test]
+fn a_crd_with_objects_that_the_operator_does_not_serve_stays_unless_it_is_named() {
+    let mut abroad = facts();
+    abroad.crds = vec![crd(
+        "Gopher",
+        "gopher",
+        &[(NAMESPACE, "mine"), ("quay", "abroad")],
+    )];
+    let removal = plan(&abroad, &everything());
+    let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
+    assert!(why.contains("quay/abroad"), "{why}");
+    assert_eq!(
+        goes(&removal, Step::DeleteCustomResources),
+        ["Gopher port/mine"]
+    );
+    for policy in [RemovalPolicy::Operator, RemovalPolicy::Everything] {
+        let named = Wish {
+            crds: BTreeSet::from(["gophers.example.com".to_owned()]),
+            ..wish(policy)
+        };
+        let removal = plan(&abroad, &named);
+        assert_eq!(goes(&removal, Step::DeleteCustomResources).len(), 2);
+        assert_eq!(goes(&removal, Step::DeleteDefinitions).len(), 1);
+    }
+    abroad.targets = Some(Targets::All);
+    let removal = plan(&abroad, &everything());
+    assert_eq!(goes(&removal, Step::DeleteCustomResources).len(), 2);
+}
+
+#[test]
+fn a_crd_that_was_there_before_stays_with_its_objects_unless_it_is_named() {
+    let mut found = facts();
+    let annotations = &mut found.crds[0].annotations;
+    annotations.insert(labels::FOUND.to_owned(), "true".to_owned());
+    let removal = plan(&found, &everything());
+    let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
+    assert!(why.contains("before"), "{why}");
+    assert_eq!(goes(&removal, Step::DeleteCustomResources), [""; 0]);
+    let named = Wish {
+        crds: BTreeSet::from(["gophers.example.com".to_owned()]),
+        ..everything()
+    };
+    assert_eq!(
+        goes(&plan(&found, &named), Step::DeleteDefinitions).len(),
+        1
+    );
+}
+
+#[test]
+fn a_crd_that_is_about_to_be_installed_for_somebody_else_stays() {
+    let mut awaited = facts();
+    let csv = "quay/crane.v1".to_owned();
+    let annotations = &mut awaited.crds[0].annotations;
+    annotations.insert(labels::installed_alongside("quay", "crane.v1"), csv);
+    let more = json!({"metadata": {"namespace": "quay"}});
+    awaited.subscriptions.push(subscription("crane", &more));
+    let removal = plan(&awaited, &everything());
+    let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
+    assert!(why.contains("quay/crane"), "{why}");
+}
+
+#[test]
+fn objects_that_cannot_be_listed_are_in_the_way_of_their_crd_only() {
+    let mut unread = facts();
+    unread.crds[0].objects = Err("conversion webhook failed".to_owned());
+    let removal = plan(&unread, &everything());
+    assert_eq!(removal.next(), Move::Blocked);
+    let (reason, message) = removal.told().unwrap();
+    assert_eq!(reason, "NotReadable");
+    assert!(message.contains("conversion webhook failed"), "{message}");
+    assert_ne!(plan(&unread, &operator()).next(), Move::Blocked);
+}
+
+#[test]
+fn a_dependency_that_nobody_else_needs_is_handed_over_before_its_user_goes() {
+    let removal = plan(&with_dependency(), &everything());
+    assert_eq!(steps(&removal)[0], Step::HandOverDependencies);
+    assert_eq!(
+        goes(&removal, Step::HandOverDependencies),
+        ["Subscription port/burrow"]
+    );
+    let removal = plan(&with_dependency(), &operator());
+    let why = why_stays(&removal, "Subscription port/burrow");
+    assert!(why.contains("nobody else needs it"), "{why}");
+    let pruning = Wish {
+        dependencies: true,
+        ..operator()
+    };
+    let removal = plan(&with_dependency(), &pruning);
+    assert_eq!(steps(&removal)[0], Step::HandOverDependencies);
+}
+
+#[test]
+fn a_dependency_waits_until_its_user_is_gone() {
+    let mut facts = with_dependency();
+    facts.subscription = facts.subscriptions[1].clone();
+    facts.crds = vec![crd("Burrow", "burrow", &[])];
+    let removal = plan(&facts, &everything());
+    assert_eq!(removal.next(), Move::Blocked);
+    let (_, message) = removal.told().unwrap();
+    assert!(
+        message.contains("remove those who need it first"),
+        "{message}"
+    );
+    let mut going = facts.clone();
+    let deleted = json!({
+        "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"policy": {"removal": "Everything"}},
+    });
+    going.subscriptions[0] = subscription("gopher", &deleted);
+    let (_, message) = plan(&going, &everything()).told().unwrap();
+    assert!(message.contains("is being removed before it"), "{message}");
+    facts.leaving = BTreeSet::from(["port/gopher.v1".to_owned()]);
+    let removal = plan(&facts, &everything());
+    assert_eq!(goes(&removal, Step::DeleteDefinitions).len(), 1);
+    facts.leaving.clear();
+    facts.csvs.remove(0);
+    assert!(matches!(plan(&facts, &everything()).next(), Move::Act(_)));
+}
+
+#[test]
+fn a_dependency_that_somebody_else_needs_stays_and_so_does_what_it_needs_itself() {
+    let mut facts = with_dependency();
+    facts.csvs[1] = csv(NAMESPACE, "burrow", &["Burrow"], &["Soil"]);
+    facts.csvs.push(csv(NAMESPACE, "soil", &["Soil"], &[]));
+    facts.subscriptions.push(generated("soil"));
+    let removal = plan(&facts, &everything());
+    assert_eq!(
+        goes(&removal, Step::HandOverDependencies),
+        ["Subscription port/burrow", "Subscription port/soil"]
+    );
+    facts.csvs.push(csv(NAMESPACE, "mole", &[], &["Burrow"]));
+    let removal = plan(&facts, &everything());
+    assert_eq!(goes(&removal, Step::HandOverDependencies), [""; 0]);
+    why_stays(&removal, "Subscription port/burrow");
+    why_stays(&removal, "Subscription port/soil");
+}
+
+#[test]
+fn dependencies_that_need_each_other_keep_nobody() {
+    let mut facts = with_dependency();
+    facts.csvs[1] = csv(NAMESPACE, "burrow", &["Burrow"], &["Soil"]);
+    facts
+        .csvs
+        .push(csv(NAMESPACE, "soil", &["Soil"], &["Burrow"]));
+    facts.subscriptions.push(generated("soil"));
+    let removal = plan(&facts, &everything());
+    assert_eq!(goes(&removal, Step::HandOverDependencies).len(), 2);
+}
+
+#[test]
+fn what_somebody_subscribed_to_is_no_dependency() {
+    let mut facts = with_dependency();
+    facts.subscriptions[1] = subscription("burrow", &json!({}));
+    let removal = plan(&facts, &everything());
+    assert_eq!(goes(&removal, Step::HandOverDependencies), [""; 0]);
+}
+
+#[test]
+fn a_second_subscription_to_the_same_package_keeps_all_of_it() {
+    let mut facts = facts();
+    let more = json!({"metadata": {"uid": "sub-2"}, "spec": {"name": "gopher"}});
+    facts
+        .subscriptions
+        .push(subscription("gopher-again", &more));
+    let removal = plan(&facts, &everything());
+    assert_eq!(steps(&removal), [Step::Afterwards]);
+    assert_eq!(removal.next(), Move::LetGo);
+    why_stays(&removal, "ClusterServiceVersion port/gopher.v1");
+    why_stays(&removal, "CustomResourceDefinition gophers.example.com");
+}
+
+fn marked(kind: &str, name: &str) -> Marked {
+    Marked {
+        object: Reference {
+            api_version: "v1".to_owned(),
+            kind: kind.to_owned(),
+            namespace: NAMESPACE.to_owned(),
+            name: name.to_owned(),
+        },
+        uid: format!("{kind}-{name}"),
+        labels: BTreeMap::from([("operators.coreos.com/gopher.port".to_owned(), String::new())]),
+        ..Marked::default()
+    }
+}
+
+#[test]
+fn what_is_left_goes_unless_it_is_somebody_elses_as_well() {
+    let mut facts = facts();
+    facts.csvs = vec![csv("quay", "mole", &[], &[])];
+    let owned = Marked {
+        owners: BTreeSet::from(["csv-mole".to_owned()]),
+        ..marked("ConfigMap", "owned")
+    };
+    let mut labelled = marked("ConfigMap", "labelled");
+    let mark = "operators.coreos.com/mole.quay".to_owned();
+    labelled.labels.insert(mark, String::new());
+    let mut named = marked("PriorityClass", "named");
+    for (key, value) in [
+        (labels::OWNER, "mole.v1"),
+        (labels::OWNER_NAMESPACE, "quay"),
+        (labels::OWNER_KIND, CSV),
+    ] {
+        named.labels.insert(key.to_owned(), value.to_owned());
+    }
+    facts.marked = vec![owned, labelled, named, marked("ConfigMap", "left")];
+    let removal = plan(&facts, &operator());
+    assert_eq!(
+        goes(&removal, Step::DeleteLeftovers),
+        ["ConfigMap port/left"]
+    );
+    for stays in [
+        "ConfigMap port/owned",
+        "ConfigMap port/labelled",
+        "PriorityClass port/named",
+    ] {
+        why_stays(&removal, stays);
+    }
+}
+
+fn install_plan(name: &str, phase: &str, owners: &[&str]) -> Arc<InstallPlan> {
+    let owners: Vec<Value> = owners
+        .iter()
+        .map(|name| {
+            json!({
+                "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
+                "name": name, "uid": format!("sub-{name}"),
+            })
+        })
+        .collect();
+    let plan = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": "InstallPlan",
+        "metadata": {"name": name, "namespace": NAMESPACE, "ownerReferences": owners},
+        "spec": {"approval": "Automatic", "approved": true, "clusterServiceVersionNames": []},
+        "status": {"phase": phase, "catalogSources": []},
+    });
+    Arc::new(serde_json::from_value(plan).unwrap())
+}
+
+#[test]
+fn a_plan_at_work_is_stopped_first_and_one_that_is_done_goes_at_last() {
+    let mut facts = facts();
+    facts.plans = vec![
+        install_plan("install-1", "Complete", &["gopher"]),
+        install_plan("install-2", "Installing", &["gopher"]),
+        install_plan("install-3", "Complete", &["gopher", "mole"]),
+        install_plan("install-4", "Complete", &["mole"]),
+    ];
+    let removal = plan(&facts, &operator());
+    assert_eq!(
+        goes(&removal, Step::StopPlans),
+        ["InstallPlan port/install-2"]
+    );
+    assert!(goes(&removal, Step::Afterwards).contains(&"InstallPlan port/install-1".to_owned()));
+    why_stays(&removal, "InstallPlan port/install-3");
+    facts.plans = vec![install_plan("install-5", "Installing", &["gopher", "mole"])];
+    let removal = plan(&facts, &operator());
+    assert_eq!(removal.next(), Move::Blocked);
+    assert_eq!(removal.told().unwrap().0, "InstallPlanUnderway");
+}
+
+#[test]
+fn a_crd_that_stays_keeps_the_marks_of_others() {
+    let mut facts = facts();
+    facts.csvs = vec![csv("quay", "mole", &["Gopher"], &[])];
+    let annotations = &mut facts.crds[0].annotations;
+    let theirs = labels::installed_alongside("quay", "mole.v1");
+    annotations.insert(theirs, "quay/mole.v1".to_owned());
+    let ours = labels::installed_alongside(NAMESPACE, "gopher.v1");
+    assert_eq!(
+        unmark(&facts.crds[0], &facts),
+        Some(json!({"metadata": {
+            "labels": {"operators.coreos.com/gopher.port": null}, "annotations": {ours: null},
+        }}))
+    );
+    facts.crds[0].labels.clear();
+    facts.crds[0].annotations.clear();
+    assert_eq!(unmark(&facts.crds[0], &facts), None);
+}
+
+#[test]
+fn a_namespace_that_goes_takes_nothing_from_elsewhere() {
+    let wish = Wish {
+        dependencies: true,
+        crds: BTreeSet::from(["a.b".to_owned()]),
+        ..everything()
+    };
+    assert_eq!(wish.in_namespace_that_goes(), operator());
+}

@@ -1,0 +1,92 @@
+//! Pages that say what is wrong.
+
+use std::any::Any;
+
+use askama::Template;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
+
+use super::shell::Shell;
+use super::words::sentence;
+use crate::server::hub::{Error, ErrorKind, cut};
+
+/// Why a page is not shown.
+#[derive(Debug)]
+pub(super) struct Failure(Error);
+
+#[derive(Template)]
+#[template(path = "failure.html")]
+struct FailurePage<'a> {
+    shell: Shell,
+    title: &'a str,
+    message: &'a str,
+    hint: &'a str,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let Self(error) = self;
+        let (status, title) = match error.kind {
+            ErrorKind::NotFound => (StatusCode::NOT_FOUND, "Not aboard"),
+            ErrorKind::BadRequest => (StatusCode::BAD_REQUEST, "That makes no sense"),
+            ErrorKind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "Not now"),
+            ErrorKind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "Something broke here"),
+        };
+        if error.kind == ErrorKind::Internal {
+            tracing::error!(error = %error, "a page could not be shown");
+        }
+        page(
+            status,
+            title,
+            &sentence(&error.message),
+            &sentence(&error.hint),
+        )
+    }
+}
+
+/// There is no such page.
+pub(super) async fn nothing_here(request: Request) -> Response {
+    let path = cut(request.uri().path(), 200);
+    page(
+        StatusCode::NOT_FOUND,
+        "Not aboard",
+        &format!("There is no page {path}."),
+        "Search for an operator above, or look at all of them.",
+    )
+}
+
+/// A handler panicked, which is a mistake of ours.
+pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let said = match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => panic
+            .downcast::<&str>()
+            .map(|text| (*text).to_owned())
+            .unwrap_or_default(),
+    };
+    tracing::error!(panic = said, "a page panicked");
+    page(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "Something broke here",
+        "The page could not be made.",
+        "The log of the server says more; please report it.",
+    )
+}
+
+fn page(status: StatusCode, title: &str, message: &str, hint: &str) -> Response {
+    let page = FailurePage {
+        shell: Shell::default(),
+        title,
+        message,
+        hint,
+    };
+    let text = page.render().unwrap_or_else(|_| message.to_owned());
+    (status, Html(text)).into_response()
+}

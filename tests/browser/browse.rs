@@ -1,0 +1,256 @@
+//! Searching and filtering.
+
+use thirtyfour::Key;
+
+use crate::stage::{PHONE, with_stock};
+use crate::stock::{self, TOOLS};
+
+const CARDS: &str = ".card h3";
+
+#[tokio::test]
+async fn the_home_page_shows_what_there_is() {
+    with_stock(&stock::usual(), async |stage| {
+        stage.visit("/").await?;
+        let total = TOOLS + 5;
+        assert_eq!(stage.text("#found").await?, format!("{total} operators"));
+        assert_eq!(stage.count(CARDS).await?, 48);
+        stage.click("#more").await?;
+        stage
+            .wait(
+                "the rest is shown",
+                &format!("document.querySelectorAll('{CARDS}').length === {total}"),
+            )
+            .await?;
+        assert_eq!(stage.address().await?, "/?show=96");
+        stage.picture("all").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_search_narrows_while_it_is_typed_and_is_in_the_address() {
+    with_stock(&stock::usual(), async |stage| {
+        stage.visit("/").await?;
+        stage.write("#q", "gohper").await?;
+        stage
+            .wait(
+                "a typo is forgiven",
+                "document.querySelector('#found').textContent.startsWith('2 operators')",
+            )
+            .await?;
+        assert_eq!(stage.texts(CARDS).await?[0], "Gopher");
+        assert_eq!(stage.address().await?, "/?q=gohper");
+        assert_eq!(stage.text("#said").await?, stage.text("#found").await?);
+        stage.picture("typo").await?;
+        // The same address shows the same without anybody typing.
+        stage.visit("/?q=gohper").await?;
+        assert_eq!(stage.texts(CARDS).await?[0], "Gopher");
+        assert_eq!(
+            stage
+                .ask::<String>("return document.querySelector('#q').value", vec![])
+                .await?,
+            "gohper"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn filters_count_combine_and_can_be_taken_back() {
+    with_stock(&stock::usual(), async |stage| {
+        stage.visit("/").await?;
+        stage.click("input[name=category][value=Storage]").await?;
+        stage
+            .wait(
+                "one is left",
+                "document.querySelector('#found').textContent === '1 operator'",
+            )
+            .await?;
+        stage.click("input[name=category][value=Database]").await?;
+        stage
+            .wait(
+                "either is fine",
+                "document.querySelector('#found').textContent === '2 operators'",
+            )
+            .await?;
+        assert_eq!(
+            stage.address().await?,
+            "/?category=Database&category=Storage"
+        );
+        stage
+            .click("input[name=provider][value='Tunnel Works']")
+            .await?;
+        stage
+            .wait(
+                "both are theirs",
+                "document.querySelectorAll('.chips li').length === 3",
+            )
+            .await?;
+        assert_eq!(stage.text("#found").await?, "2 operators");
+        stage.picture("filtered").await?;
+        stage.click("input[name=deprecated]").await?;
+        stage
+            .wait(
+                "one is deprecated",
+                "document.querySelector('#found').textContent === '1 operator'",
+            )
+            .await?;
+        assert_eq!(stage.texts(CARDS).await?, ["Old Mole"]);
+        stage.browser.back().await?;
+        stage
+            .wait(
+                "Back takes it back",
+                "document.querySelector('#found').textContent === '2 operators'",
+            )
+            .await?;
+        stage.click(".filters-head a").await?;
+        stage
+            .wait(
+                "all are shown",
+                "document.querySelectorAll('.chips li').length === 0",
+            )
+            .await?;
+        assert_eq!(stage.address().await?, "/");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn orders_and_views_are_chosen_in_place() {
+    with_stock(&stock::usual(), async |stage| {
+        stage.visit("/?sort=-name").await?;
+        assert_eq!(stage.texts(CARDS).await?[0], format!("Tool {}", TOOLS - 1));
+        stage.click(".views a[title=List]").await?;
+        stage
+            .wait("a list is shown", "document.querySelector('.cards.list')")
+            .await?;
+        assert_eq!(stage.address().await?, "/?sort=-name&view=list");
+        stage.picture("list").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_with_a_way_out() {
+    with_stock(&stock::usual(), async |stage| {
+        stage.visit("/?q=submarine").await?;
+        assert_eq!(
+            stage.text(".empty h3").await?,
+            "Nothing found for “submarine”"
+        );
+        stage.picture("nothing").await?;
+        stage.click(".empty a").await?;
+        stage
+            .wait(
+                "all are shown",
+                "document.querySelectorAll('.card').length === 48",
+            )
+            .await?;
+        assert_eq!(
+            stage
+                .ask::<String>("return document.querySelector('#q').value", vec![])
+                .await?,
+            ""
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn on_a_phone_filters_are_folded_and_nothing_is_too_wide() {
+    with_stock(&stock::usual(), async |stage| {
+        stage.resize(PHONE).await?;
+        stage.visit("/").await?;
+        let fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
+        stage.wait("nothing is too wide", fits).await?;
+        stage.picture("home").await?;
+        assert!(
+            !stage
+                .ask::<bool>(
+                    "return !!document.querySelector('#filters').offsetParent",
+                    vec![]
+                )
+                .await?
+        );
+        stage.click("#fold").await?;
+        stage
+            .wait(
+                "filters are shown",
+                "document.querySelector('#filters').offsetParent",
+            )
+            .await?;
+        stage.picture("filters").await?;
+        for page in [
+            "",
+            "/versions",
+            "/apis",
+            "/permissions",
+            "/dependencies",
+            "/images",
+            "/diff",
+        ] {
+            stage.visit(&format!("/packages/gopher{page}")).await?;
+            stage.wait("nothing is too wide", fits).await?;
+        }
+        stage.visit("/packages/gopher").await?;
+        stage.picture("package").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn everything_can_be_reached_with_keys_alone() {
+    with_stock(&stock::usual(), async |stage| {
+        stage.visit("/").await?;
+        stage.press(Key::Tab).await?;
+        assert_eq!(focused(stage).await?, "Skip to the content");
+        stage.press("/").await?;
+        stage
+            .wait(
+                "a key leads to the search",
+                "document.activeElement.id === 'q'",
+            )
+            .await?;
+        stage.press("gopher").await?;
+        stage
+            .wait(
+                "it is found",
+                "document.querySelectorAll('.card').length === 2",
+            )
+            .await?;
+        stage
+            .wait(
+                "the search keeps the focus",
+                "document.activeElement.id === 'q'",
+            )
+            .await?;
+        stage.picture("searching").await?;
+        // Filters, order and views come before the cards.
+        for _ in 0..80 {
+            if focused(stage).await? == "Gopher" {
+                break;
+            }
+            stage.press(Key::Tab).await?;
+        }
+        assert_eq!(focused(stage).await?, "Gopher");
+        stage.picture("focused").await?;
+        stage.press(Key::Enter).await?;
+        stage
+            .wait(
+                "the package is shown",
+                "document.querySelector('h1').textContent === 'Gopher'",
+            )
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+async fn focused(stage: &crate::stage::Stage) -> anyhow::Result<String> {
+    stage
+        .ask("return document.activeElement.textContent.trim()", vec![])
+        .await
+}

@@ -1,0 +1,234 @@
+//! ServiceAccounts: those that operators run as, and those that install them.
+
+use anyhow::ensure;
+use chandler::api::cluster_service_version::ClusterServiceVersion;
+use chandler::api::conditions::{
+    CsvPhase, CsvReason, InstallPlanConditionType, InstallPlanPhase, RequirementState, StepStatus,
+};
+use chandler::api::operator_group::OperatorGroup;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{Api, PostParams};
+use kube::{Resource, ResourceExt as _};
+use serde_json::{Value, json};
+
+use crate::support::case::{Case, on_cluster};
+use crate::support::life::{requirement, status};
+use crate::support::scene::Scene;
+use crate::support::wares::stable;
+
+/// Creates an object of a kind that is in no namespace.
+async fn create<K>(scene: &Scene<'_>, object: Value) -> anyhow::Result<()>
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug,
+    K: serde::Serialize + serde::de::DeserializeOwned,
+{
+    let api = Api::<K>::all(scene.case.client.clone());
+    let object = serde_json::from_value(object)?;
+    api.create(&PostParams::default(), &object).await?;
+    Ok(())
+}
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+#[tokio::test]
+async fn a_csv_waits_for_its_service_account_and_for_every_rule() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let rule = |resource: &str| json!({"apiGroups": [""], "resources": [resource], "verbs": ["get"]});
+        let gopher = scene
+            .operator("gopher", "1.0.0")
+            .may(&rule("pods"))
+            .may_everywhere(&rule("nodes"));
+        scene.by_hand(&gopher).await?;
+        let csv = gopher.csv_name();
+        let of_account = |csv: &ClusterServiceVersion| {
+            let told = requirement(csv, "gopher")?;
+            let rules = told.dependents.iter();
+            let met = rules.filter(|rule| rule.status == RequirementState::Satisfied);
+            Some((told.status, met.count()))
+        };
+        let is_so = async |state: RequirementState, rules: usize| {
+            let what = format!("with account {state} and {rules} rules");
+            let wanted = (state, rules);
+            let holds = |csv: &_| of_account(csv).as_ref() == Some(&wanted);
+            scene.until(&csv, &what, holds).await
+        };
+        is_so(RequirementState::NotPresent, 0).await?;
+        let told = scene.told(&csv, "RequirementsNotMet").await?;
+        let told = told.message.unwrap_or_default();
+        ensure!(told.contains("Service account does not exist"), "{told}");
+        // Who else owns it does not matter, as long as it is no other CSV.
+        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}});
+        scene.create(owner).await?;
+        let owner = scene.api::<ConfigMap>().get("owner").await?;
+        let managed = json!({"olm.managed": "true"});
+        scene
+            .create(json!({
+                "apiVersion": "v1", "kind": "ServiceAccount",
+                "metadata": {
+                    "name": "gopher", "labels": managed,
+                    "ownerReferences": [{
+                        "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid(),
+                    }],
+                },
+            }))
+            .await?;
+        is_so(RequirementState::PresentNotSatisfied, 0).await?;
+        let subjects =
+            json!([{"kind": "ServiceAccount", "name": "gopher", "namespace": scene.namespace}]);
+        let metadata = json!({"name": "gopher", "labels": managed});
+        scene
+            .create(json!({
+                "apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": metadata,
+                "rules": [rule("pods")],
+            }))
+            .await?;
+        scene
+            .create(json!({
+                "apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding", "metadata": metadata,
+                "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "gopher"},
+                "subjects": subjects,
+            }))
+            .await?;
+        is_so(RequirementState::PresentNotSatisfied, 1).await?;
+        ensure!(scene.names::<Deployment>().await?.is_empty());
+        // By its labels it belongs to the operator, and goes with it.
+        let name = format!("{}-gopher", scene.namespace);
+        let metadata = json!({"name": name, "labels": {
+            "olm.managed": "true", "olm.owner": csv, "olm.owner.namespace": scene.namespace,
+            "olm.owner.kind": "ClusterServiceVersion",
+        }});
+        create::<ClusterRole>(
+            &scene,
+            json!({"metadata": metadata, "rules": [rule("nodes")]}),
+        )
+        .await?;
+        create::<ClusterRoleBinding>(
+            &scene,
+            json!({
+                "metadata": metadata,
+                "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
+                "subjects": subjects,
+            }),
+        )
+        .await?;
+        is_so(RequirementState::Present, 2).await?;
+        scene.in_phase(&csv, CsvPhase::Succeeded).await?;
+        scene.delete_csv(&csv).await
+    })
+    .await;
+}
+
+/// A namespace whose group installs as an account that may do nothing.
+async fn with_weak_installer(case: &Case) -> anyhow::Result<Scene<'_>> {
+    let scene = Scene::without_group(case).await?;
+    scene
+        .create(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "weak"}}))
+        .await?;
+    let targets = [&scene.namespace];
+    scene
+        .group_with(json!({"targetNamespaces": targets, "serviceAccountName": "weak"}))
+        .await?;
+    Ok(scene)
+}
+
+/// Lets that account do everything in its namespace.
+async fn strengthen(scene: &Scene<'_>) -> anyhow::Result<()> {
+    scene
+        .create(json!({
+            "apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": {"name": "strong"},
+            "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}],
+        }))
+        .await?;
+    scene
+        .create(json!({
+            "apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding",
+            "metadata": {"name": "strong"},
+            "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "strong"},
+            "subjects": [{"kind": "ServiceAccount", "name": "weak", "namespace": scene.namespace}],
+        }))
+        .await
+}
+
+/// Waits until an operator failed because its installer may not install it.
+async fn is_refused(scene: &Scene<'_>, csv: &str) -> anyhow::Result<()> {
+    let account = format!("system:serviceaccount:{}:weak", scene.namespace);
+    // It may be tried again at once: others change roles of the cluster meanwhile.
+    let is_so = |csv: &ClusterServiceVersion| {
+        let status = status(csv);
+        status.phase == CsvPhase::Failed
+            && status.reason == CsvReason::InstallComponentFailedNoRetry
+            && status.message.contains("forbidden")
+            && status.message.contains(&account)
+    };
+    scene.until(csv, "refused", is_so).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_operator_that_its_installer_may_not_install_goes_on_when_it_may() {
+    on_cluster(async |case| {
+        let scene = with_weak_installer(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0");
+        scene.by_hand(&gopher).await?;
+        is_refused(&scene, &gopher.csv_name()).await?;
+        strengthen(&scene).await?;
+        scene
+            .in_phase(&gopher.csv_name(), CsvPhase::Succeeded)
+            .await?;
+        scene
+            .told(&gopher.csv_name(), "DetectedClusterChange")
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_operator_that_its_installer_may_not_install_goes_on_without_the_installer() {
+    on_cluster(async |case| {
+        let scene = with_weak_installer(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0");
+        scene.by_hand(&gopher).await?;
+        is_refused(&scene, &gopher.csv_name()).await?;
+        let nobody = json!({"spec": {"serviceAccountName": null}});
+        scene.patch::<OperatorGroup>("own", nobody).await?;
+        scene
+            .in_phase(&gopher.csv_name(), CsvPhase::Succeeded)
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_installer_with_the_rights_it_needs_installs_all_steps_and_the_operator_runs() {
+    on_cluster(async |case| {
+        let scene = with_weak_installer(case).await?;
+        strengthen(&scene).await?;
+        let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
+        let gopher = scene.operator("gopher", "1.0.0").owns("Gopher").may(&rule);
+        scene.config_map_catalog("hub", &[stable([gopher])]).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        let plan = scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
+        let status = plan.status.unwrap_or_default();
+        let account = status.attenuated_service_account_ref.clone();
+        let account = account.and_then(|account| account.name);
+        ensure!(account.as_deref() == Some("weak"), "{account:?}");
+        let installed = status.condition(&InstallPlanConditionType::Installed);
+        ensure!(
+            installed.is_some_and(|it| it.message.is_empty()),
+            "{installed:?}"
+        );
+        let is_done = |it: &StepStatus| matches!(it, StepStatus::Created | StepStatus::Present);
+        ensure!(
+            status.plan.iter().all(|step| is_done(&step.status)),
+            "{status:?}"
+        );
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,204 @@
+//! `chandler uninstall`, `list` and `history` on a cluster.
+
+use anyhow::ensure;
+use chandler::api::conditions::CsvPhase;
+use chandler::api::subscription::Subscription;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::support::case::on_cluster;
+use crate::support::controllers::Running;
+use crate::support::install::{done, order};
+use crate::support::inventory::{self, Extent};
+use crate::support::scene::Scene;
+use crate::support::wares::stable;
+
+/// What a command said: its exit code, its data, and its words.
+async fn chandler(scene: &Scene<'_>, arguments: &[&str]) -> anyhow::Result<(i32, String, String)> {
+    let output = Command::new(env!("CARGO_BIN_EXE_chandler"))
+        .args(arguments)
+        .args(["-n", &scene.namespace])
+        .arg("--kubeconfig")
+        .arg(scene.case.cluster.kubeconfig())
+        .output()
+        .await?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((
+        output.status.code().unwrap_or(-1),
+        text(&output.stdout),
+        text(&output.stderr),
+    ))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removal_is_shown_then_asked_for_then_done() {
+    on_cluster(async |case| {
+        let mut scene = Scene::uncared(case).await?;
+        scene.running = Some(Running::start(case, &[&scene.namespace]).await?);
+        order(&scene).await?;
+        done(&scene).await?;
+        let (code, text, said) = chandler(&scene, &["uninstall", "gopher", "--dry-run"]).await?;
+        ensure!(code == 0, "{code} {said}");
+        println!("{text}");
+        for word in [
+            "goes\tClusterServiceVersion\t",
+            "goes\tDeployment\t",
+            "goes\tConfigMap\t",
+            "goes\tClusterRole\t",
+            "stays\tCustomResourceDefinition\tgophers.",
+            "stays\tSubscription\t",
+            "--prune-dependencies removes that as well",
+        ] {
+            ensure!(text.contains(word), "no {word} in\n{text}");
+        }
+        let asked = [
+            "uninstall",
+            "gopher",
+            "--everything",
+            "--dry-run",
+            "-o",
+            "json",
+        ];
+        let (code, text, said) = chandler(&scene, &asked).await?;
+        ensure!(code == 0, "{code} {said}");
+        let shown: Value = serde_json::from_str(&text)?;
+        let parts: Vec<&Value> = shown["removals"].as_array().unwrap().iter().collect();
+        ensure!(parts.len() == 2, "{shown}");
+        ensure!(
+            parts[1]["package"] == "burrow" && parts[1]["blockers"] == json!([]),
+            "{shown}"
+        );
+        ensure!(text.contains("DeleteDefinitions"), "{text}");
+
+        // Nobody can be asked in a pipe, and nothing happened so far.
+        let (code, _, said) = chandler(&scene, &["uninstall", "gopher"]).await?;
+        ensure!(code == 2 && said.contains("--yes"), "{code} {said}");
+        let wrong = [
+            "uninstall",
+            "gopher",
+            "--yes",
+            "--delete-crds",
+            "ships.example.com",
+        ];
+        let (code, _, said) = chandler(&scene, &wrong).await?;
+        ensure!(
+            code == 1 && said.contains("there is no CRD"),
+            "{code} {said}"
+        );
+        let (code, _, said) = chandler(&scene, &["uninstall", "burrow", "--yes"]).await?;
+        ensure!(
+            code == 1 && said.contains("gopher.v1.0.0 needs"),
+            "{code} {said}"
+        );
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+
+        let really = ["uninstall", "gopher", "--prune-dependencies", "--yes"];
+        let (code, text, said) = chandler(&scene, &really).await?;
+        ensure!(
+            code == 0 && text.contains("gopher is removed"),
+            "{code} {text} {said}"
+        );
+        ensure!(scene.csvs().await?.is_empty(), "{:?}", scene.csvs().await?);
+        ensure!(scene.names::<Subscription>().await?.is_empty());
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        crds.get(&format!("gophers.{}.example.com", scene.namespace))
+            .await?;
+        let (code, _, said) = chandler(&scene, &["uninstall", "gopher", "--yes"]).await?;
+        ensure!(
+            code == 1 && said.contains("there is no Subscription"),
+            "{code} {said}"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nobody_looks_after_the_cluster_a_removal_is_done_from_the_command() {
+    on_cluster(async |case| {
+        let mut scene = Scene::uncared(case).await?;
+        scene.running = Some(Running::start(case, &[&scene.namespace]).await?);
+        let extent = Extent::Of(vec![scene.namespace.clone()]);
+        crate::support::install::stock(&scene).await?;
+        scene.ready_catalog("hub").await?;
+        let before = inventory::settled(&case.client, &extent).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        done(&scene).await?;
+        scene.stop().await?;
+        let asked = ["uninstall", "gopher", "--everything", "--yes"];
+        let (code, text, said) = chandler(&scene, &asked).await?;
+        ensure!(code == 0, "{code} {text} {said}");
+        ensure!(said.contains("it is done from here"), "{said}");
+        // What only somebody who looks after the namespace keeps up to date.
+        scene.running = Some(Running::start(case, &[&scene.namespace]).await?);
+        inventory::is_as(&case.client, &extent, &before, |_| false).await
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_runs_and_how_it_came_to_be_is_told() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let old = scene.operator("gopher", "1.0.0");
+        let new = scene.operator("gopher", "1.1.0").replaces("1.0.0");
+        scene.image_catalog("hub", &[stable([old.clone()])]).await?;
+        let manual = json!({"policy": {"approval": "Minor"}, "channel": "stable"});
+        scene.subscribe("gopher", "hub", manual).await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        scene
+            .patch::<Subscription>(
+                "gopher",
+                json!({"spec": {"policy": {"approval": "Manual"}}}),
+            )
+            .await?;
+        scene
+            .shop()
+            .push_catalog("hub", &[stable([old, new])])
+            .await?;
+        let waits = async || {
+            let (code, text, said) = chandler(&scene, &["list"]).await?;
+            ensure!(code == 0, "{said}");
+            Ok(text.contains("gopher.v1.1.0: waits for approval"))
+        };
+        case.eventually("told of the upgrade", waits).await?;
+        let (_, text, _) = chandler(&scene, &["list"]).await?;
+        println!("{text}");
+        ensure!(
+            text.contains("\tgopher\t1.0.0\tgopher.v1.0.0\tstable\t"),
+            "{text}"
+        );
+        let (code, text, _) = chandler(&scene, &["list", "-o", "json"]).await?;
+        let rows: Value = serde_json::from_str(&text)?;
+        ensure!(
+            code == 0 && rows[0]["upgrade"]["to"] == "gopher.v1.1.0",
+            "{rows}"
+        );
+        let (_, text, _) = chandler(&scene, &["status", "gopher"]).await?;
+        println!("{text}");
+        ensure!(
+            text.contains("upgrade    gopher.v1.1.0: waits for approval"),
+            "{text}"
+        );
+        let (code, _, said) = chandler(&scene, &["approve", "gopher"]).await?;
+        ensure!(code == 0, "{said}");
+        scene.in_phase("gopher.v1.1.0", CsvPhase::Succeeded).await?;
+        let (code, text, said) = chandler(&scene, &["history", "gopher"]).await?;
+        println!("{text}");
+        ensure!(code == 0, "{said}");
+        let rows: Vec<&str> = text.lines().collect();
+        ensure!(rows.len() == 2, "{text}");
+        ensure!(
+            rows[0].contains("\tgopher.v1.0.0\tgopher\tautomatic\tdone\t"),
+            "{text}"
+        );
+        ensure!(
+            rows[1].contains("\tgopher.v1.1.0\tgopher\tapproved by "),
+            "{text}"
+        );
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,193 @@
+//! Copies of ClusterServiceVersions in the namespaces that they serve.
+
+use anyhow::ensure;
+use chandler::api::cluster_service_version::ClusterServiceVersion;
+use chandler::api::conditions::{ConditionStatus, CsvPhase, CsvReason};
+use chandler::api::olm_config::OlmConfig;
+use chandler::api::operator_group::OperatorGroup;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::json;
+
+use crate::support::case::{Case, on_cluster};
+use crate::support::life::{reason, status};
+use crate::support::scene::Scene;
+use crate::support::wares::stable;
+
+/// Whether this is a copy from a namespace as it should be.
+fn is_copy(csv: &ClusterServiceVersion, home: &str) -> bool {
+    let text = |map: &std::collections::BTreeMap<String, String>, key: &str| {
+        map.get(key).cloned().unwrap_or_default()
+    };
+    text(csv.labels(), "olm.copiedFrom") == home
+        && text(csv.annotations(), "olm.operatorNamespace") == home
+        && text(csv.annotations(), "olm.operatorGroup") == "own"
+        && !csv.annotations().contains_key("olm.targetNamespaces")
+        && reason(csv) == CsvReason::Copied
+}
+
+impl Scene<'_> {
+    async fn copied_from(
+        &self,
+        home: &str,
+        name: &str,
+        what: &str,
+        holds: impl Fn(&ClusterServiceVersion) -> bool,
+    ) -> anyhow::Result<ClusterServiceVersion> {
+        self.until(name, &format!("a copy that is {what}"), |csv| {
+            is_copy(csv, home) && holds(csv)
+        })
+        .await
+    }
+}
+
+#[tokio::test]
+async fn a_copy_is_like_its_original_whatever_else_is_written_to_it() {
+    on_cluster(async |case| {
+        let (home, [other]) = Scene::with_neighbours(case).await?;
+        let from = home.namespace.as_str();
+        let targets = [&home.namespace, &other.namespace];
+        home.group_with(json!({"targetNamespaces": targets}))
+            .await?;
+        let gopher = home.operator("gopher", "1.0.0");
+        let name = gopher.csv_name();
+        let original = home.runs(&gopher).await?;
+        let is_synchronized = |copy: &ClusterServiceVersion| {
+            let (copy, original) = (status(copy), status(&original));
+            copy.phase == original.phase && copy.last_update_time == original.last_update_time
+        };
+        let copy = other
+            .copied_from(from, &name, "there", is_synchronized)
+            .await?;
+        let message = format!("The operator is running in {from} but is managing this namespace");
+        ensure!(status(&copy).message == message, "{:?}", status(&copy));
+        ensure!(json!(copy.spec) == json!(original.spec));
+
+        let api = other.api::<ClusterServiceVersion>();
+        let stale = json!({"status": {"lastUpdateTime": "1970-01-01T00:00:01Z"}});
+        api.patch_status(&name, &PatchParams::default(), &Patch::Merge(stale))
+            .await?;
+        other
+            .copied_from(from, &name, "as before", is_synchronized)
+            .await?;
+        // Old releases of OLM wrote this.
+        let wrong =
+            json!({"metadata": {"annotations": {"olm.operatorNamespace": other.namespace}}});
+        other.patch::<ClusterServiceVersion>(&name, wrong).await?;
+        other
+            .copied_from(from, &name, "put right", is_synchronized)
+            .await?;
+        let changed = json!({"spec": {"displayName": "Gopher the Second"}});
+        home.patch::<ClusterServiceVersion>(&name, changed).await?;
+        let renamed = |copy: &ClusterServiceVersion| copy.spec.display_name == "Gopher the Second";
+        other.copied_from(from, &name, "renamed", renamed).await?;
+        other.delete::<ClusterServiceVersion>(&name).await?;
+        other
+            .copied_from(from, &name, "made anew", |it| it.uid() != copy.uid())
+            .await?;
+        home.delete_csv(&name).await?;
+        other.gone::<ClusterServiceVersion>(&name).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn copies_and_rights_come_and_go_with_the_namespaces_of_the_group() {
+    on_cluster(async |case| {
+        let (home, [one, two]) = Scene::with_neighbours(case).await?;
+        let from = home.namespace.as_str();
+        home.group_with(json!({"targetNamespaces": [one.namespace]}))
+            .await?;
+        let allowed = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
+        let gopher = home.operator("gopher", "1.0.0").may(&allowed);
+        home.config_map_catalog("hub", &[stable([gopher])]).await?;
+        home.subscribe("gopher", "hub", json!({})).await?;
+        home.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        let copied = async |scene: &Scene<'_>| -> anyhow::Result<()> {
+            let there = |_: &ClusterServiceVersion| true;
+            let copy = scene
+                .copied_from(from, "gopher.v1.0.0", "there", there)
+                .await?;
+            let roles = async || scene.names::<Role>().await;
+            case.eventually("with a Role", async || Ok(!roles().await?.is_empty()))
+                .await?;
+            for role in roles().await? {
+                let role = scene.api::<Role>().get(&role).await?;
+                let owners = role.owner_references();
+                ensure!(owners.iter().any(|it| Some(&it.uid) == copy.uid().as_ref()));
+                ensure!(json!(role.rules) == json!([allowed]), "{:?}", role.rules);
+            }
+            case.eventually("with a RoleBinding", async || {
+                Ok(!scene.names::<RoleBinding>().await?.is_empty())
+            })
+            .await
+        };
+        copied(&one).await?;
+        let moved = json!({"spec": {"targetNamespaces": [two.namespace]}});
+        home.patch::<OperatorGroup>("own", moved).await?;
+        copied(&two).await?;
+        one.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        case.eventually("without the rights", async || {
+            Ok(one.names::<Role>().await?.is_empty())
+        })
+        .await
+    })
+    .await;
+}
+
+/// Says whether the copies of operators for all namespaces are wanted, and waits for the answer.
+async fn want_copies(case: &Case, are_wanted: bool) -> anyhow::Result<()> {
+    let config = json!({
+        "apiVersion": "operators.coreos.com/v1", "kind": "OLMConfig",
+        "metadata": {"name": "cluster"},
+        "spec": {"features": {"disableCopiedCSVs": !are_wanted}},
+    });
+    let api = Api::<OlmConfig>::all(case.client.clone());
+    let parameters = PatchParams::apply("test").force();
+    api.patch("cluster", &parameters, &Patch::Apply(config))
+        .await?;
+    let (state, reason) = if are_wanted {
+        (ConditionStatus::False, "CopiedCSVsEnabled")
+    } else {
+        (ConditionStatus::True, "CopiedCSVsDisabled")
+    };
+    let says = |config: Option<&OlmConfig>| {
+        let status = config.and_then(|config| config.status.as_ref());
+        let conditions = status.map(|it| it.conditions.as_slice());
+        conditions
+            .unwrap_or_default()
+            .iter()
+            .any(|it| it.type_ == "DisabledCopiedCSVs" && it.status == state && it.reason == reason)
+    };
+    case.wait(&api, "cluster", reason, says).await
+}
+
+/// The only test that changes it: it is for the whole cluster.
+#[tokio::test]
+async fn an_operator_for_all_namespaces_is_copied_if_and_only_if_the_olm_config_wants_it() {
+    on_cluster(async |case| {
+        let (home, [one, two]) = Scene::with_neighbours(case).await?;
+        want_copies(case, false).await?;
+        home.group_with(json!({})).await?;
+        let gopher = home.operator("gopher", "1.0.0");
+        let name = gopher.csv_name();
+        home.runs(&gopher).await?;
+        for _ in 0..2 {
+            let told = home.told(&name, "DisabledCopiedCSVs").await?;
+            ensure!(told.type_.as_deref() == Some("Warning"), "{told:?}");
+            ensure!(one.csvs().await?.is_empty() && two.csvs().await?.is_empty());
+            want_copies(case, true).await?;
+            for other in [&one, &two] {
+                let from = &home.namespace;
+                other.copied_from(from, &name, "there", |_| true).await?;
+            }
+            want_copies(case, false).await?;
+            for other in [&one, &two] {
+                other.gone::<ClusterServiceVersion>(&name).await?;
+            }
+        }
+        Ok(())
+    })
+    .await;
+}

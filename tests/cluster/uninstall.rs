@@ -1,0 +1,545 @@
+//! A Subscription that goes, and what goes with it: afterwards the cluster is as it was before the
+//! install, but for what the policy keeps.
+
+use anyhow::ensure;
+use chandler::api::cluster_service_version::ClusterServiceVersion;
+use chandler::api::conditions::{CsvPhase, SubscriptionConditionType};
+use chandler::api::operator::Operator as OperatorObject;
+use chandler::api::subscription::Subscription;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use kube::Api;
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
+use serde_json::{Value, json};
+
+use crate::support::case::{Case, on_cluster};
+use crate::support::controllers::Running;
+use crate::support::inventory::{self, Extent, Inventory};
+use crate::support::scene::Scene;
+use crate::support::wares::{Operator, stable};
+
+/// An operator with all that an operator can have.
+fn gopher(scene: &Scene<'_>, is_for_all: bool) -> Operator {
+    let group = format!("{}.example.com", scene.namespace);
+    let server = server(scene);
+    let hook = |type_: &str, name: &str| {
+        json!({
+            "type": type_, "generateName": format!("{name}.gopher.example.com"),
+            "deploymentName": server, "containerPort": 8443, "targetPort": 8443,
+            "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Ignore",
+            "webhookPath": format!("/{name}"), "timeoutSeconds": 1,
+            "rules": [{
+                "apiGroups": [group], "apiVersions": ["v1"],
+                "resources": ["gophers"], "operations": ["CREATE"],
+            }],
+        })
+    };
+    let mut hooks = vec![
+        hook("ValidatingAdmissionWebhook", "check"),
+        hook("MutatingAdmissionWebhook", "fill"),
+    ];
+    if is_for_all {
+        let mut convert = hook("ConversionWebhook", "convert");
+        convert["conversionCRDs"] = json!([format!("gophers.{group}")]);
+        convert["rules"] = json!([]);
+        hooks.push(convert);
+    }
+    let own = json!([{
+        "name": "tunnels", "kind": "Tunnel", "group": format!("tunnels.{group}"), "version": "v1",
+        "deploymentName": server, "containerPort": 9443,
+    }]);
+    let modes: &[&str] = if is_for_all {
+        &["AllNamespaces"]
+    } else {
+        &["OwnNamespace"]
+    };
+    scene
+        .operator("gopher", "1.0.0")
+        .owns("Gopher")
+        .requires("Burrow")
+        .supports(modes)
+        .may(&rule(scene))
+        .may_everywhere(&json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}))
+        .with(json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "gopher-config"}, "data": {"depth": "3"},
+        }))
+        .with(json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": {"name": format!("{}-urgent", scene.namespace)}, "value": 1000,
+        }))
+        .deployment_with(json!({"name": server}))
+        .csv_with(json!({"spec": {
+            "webhookdefinitions": hooks, "apiservicedefinitions": {"owned": own},
+        }}))
+}
+
+fn burrow(scene: &Scene<'_>) -> Operator {
+    scene
+        .operator("burrow", "1.0.0")
+        .owns("Burrow")
+        .may(&rule(scene))
+}
+
+/// A Deployment that no other test has: bindings for the whole cluster are called after it.
+fn server(scene: &Scene<'_>) -> String {
+    let own = scene.namespace.rsplit('-').next().unwrap_or_default();
+    format!("gopher-{own}")
+}
+
+/// A right that no other test asks for: roles for the whole cluster are called after what they allow.
+fn rule(scene: &Scene<'_>) -> Value {
+    json!({
+        "apiGroups": [""], "resources": ["pods"], "verbs": ["get"],
+        "resourceNames": [scene.namespace],
+    })
+}
+
+/// A namespace that is cared for, with a catalog of gopher and what it needs.
+async fn stocked(case: &Case, is_for_all: bool) -> anyhow::Result<Scene<'_>> {
+    let mut scene = if is_for_all {
+        Scene::for_all(case).await?
+    } else {
+        Scene::uncared(case).await?
+    };
+    scene.running = Some(Running::start(case, &[&scene.namespace]).await?);
+    let channels = [
+        stable([gopher(&scene, is_for_all)]),
+        stable([burrow(&scene)]),
+    ];
+    scene.image_catalog("hub", &channels).await?;
+    scene.ready_catalog("hub").await?;
+    Ok(scene)
+}
+
+/// What is looked at. Alone on the cluster that is everything; beside other tests it is what names the
+/// namespace, which everything does that is made for it.
+fn extent(scene: &Scene<'_>) -> Extent {
+    if std::env::var_os("CHANDLER_ALONE").is_some() {
+        Extent::Whole
+    } else {
+        Extent::Of(vec![scene.namespace.clone()])
+    }
+}
+
+async fn inventory(scene: &Scene<'_>) -> anyhow::Result<Inventory> {
+    let extent = extent(scene);
+    if matches!(extent, Extent::Whole) {
+        // What an earlier test left goes in its own time.
+        let namespaces = Api::<Namespace>::all(scene.case.client.clone());
+        let are_gone = async || {
+            let all = namespaces.list(&ListParams::default()).await?;
+            let mut all = all.iter();
+            Ok(all.all(|it| it.metadata.deletion_timestamp.is_none()))
+        };
+        let what = "all namespaces of earlier tests gone";
+        scene.case.eventually(what, are_gone).await?;
+    }
+    inventory::settled(&scene.case.client, &extent).await
+}
+
+/// Waits until all parts of gopher are there: its aggregated API never answers, so that it does not
+/// get to run.
+async fn installed(scene: &Scene<'_>, is_for_all: bool) -> anyhow::Result<()> {
+    scene.at_latest("gopher", "gopher.v1.0.0").await?;
+    scene.at_latest(&generated(scene), "burrow.v1.0.0").await?;
+    let client = &scene.case.client;
+    let group = format!("{}.example.com", scene.namespace);
+    let services = Api::<APIService>::all(client.clone());
+    let service = format!("v1.tunnels.{group}");
+    let is_there = |it: Option<&APIService>| it.is_some();
+    scene
+        .case
+        .wait(&services, &service, "there", is_there)
+        .await?;
+    let ours = ListParams::default().labels(&format!("olm.owner.namespace={}", scene.namespace));
+    let checks = Api::<ValidatingWebhookConfiguration>::all(client.clone());
+    let fills = Api::<MutatingWebhookConfiguration>::all(client.clone());
+    let have_come = async || {
+        Ok(!checks.list(&ours).await?.items.is_empty()
+            && !fills.list(&ours).await?.items.is_empty())
+    };
+    scene
+        .case
+        .eventually("webhooks are there", have_come)
+        .await?;
+    if is_for_all {
+        let crds = Api::<CustomResourceDefinition>::all(client.clone());
+        let converts = |crd: Option<&CustomResourceDefinition>| {
+            let conversion = crd.and_then(|crd| crd.spec.conversion.as_ref());
+            conversion.is_some_and(|it| it.strategy == "Webhook")
+        };
+        let name = format!("gophers.{group}");
+        scene.case.wait(&crds, &name, "converted", converts).await?;
+    }
+    Ok(())
+}
+
+fn generated(scene: &Scene<'_>) -> String {
+    format!("burrow-stable-hub-{}", scene.namespace)
+}
+
+fn resources(scene: &Scene<'_>, kind: &str) -> Api<DynamicObject> {
+    let group = format!("{}.example.com", scene.namespace);
+    let resource = ApiResource {
+        api_version: format!("{group}/v1"),
+        version: "v1".to_owned(),
+        plural: format!("{}s", kind.to_lowercase()),
+        kind: kind.to_owned(),
+        group,
+    };
+    Api::namespaced_with(scene.case.client.clone(), &scene.namespace, &resource)
+}
+
+async fn make(
+    scene: &Scene<'_>,
+    kind: &str,
+    name: &str,
+    finalizers: &[&str],
+) -> anyhow::Result<()> {
+    let api = resources(scene, kind);
+    let object: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": format!("{}.example.com/v1", scene.namespace), "kind": kind,
+        "metadata": {"name": name, "finalizers": finalizers}, "spec": {},
+    }))?;
+    let is_made = async || match api.create(&PostParams::default(), &object).await {
+        Ok(_) => Ok(true),
+        // A moment after its CRD the API server does not know the kind yet.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(error) => Err(error.into()),
+    };
+    scene
+        .case
+        .eventually(&format!("{kind} {name} made"), is_made)
+        .await
+}
+
+fn policy(removal: &str) -> Value {
+    json!({"policy": {"removal": removal}})
+}
+
+/// Waits until it says what it waits for.
+async fn removing(scene: &Scene<'_>, reason: &str) -> anyhow::Result<String> {
+    let is_said = |it: &Subscription| {
+        let status = it.status.as_ref();
+        let condition = status.and_then(|it| it.condition(&SubscriptionConditionType::Removing));
+        condition.is_some_and(|it| it.reason == reason)
+    };
+    scene.until("gopher", reason, is_said).await?;
+    let said = scene
+        .said("gopher", SubscriptionConditionType::Removing)
+        .await?;
+    Ok(said.message)
+}
+
+async fn everything(case: &Case, is_for_all: bool) -> anyhow::Result<()> {
+    let scene = stocked(case, is_for_all).await?;
+    let before = inventory(&scene).await?;
+    scene
+        .subscribe("gopher", "hub", policy("Everything"))
+        .await?;
+    installed(&scene, is_for_all).await?;
+    make(&scene, "Gopher", "digger", &[]).await?;
+    make(&scene, "Burrow", "home", &[]).await?;
+    let during = inventory(&scene).await?;
+    ensure!(
+        during.len() > before.len() + 25,
+        "only {} objects",
+        during.len()
+    );
+    scene.delete::<Subscription>("gopher").await?;
+    inventory::is_as(&case.client, &extent(&scene), &before, |_| false).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_of_an_operator_for_all_namespaces_goes_and_nothing_else() {
+    on_cluster(async |case| everything(case, true).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_of_an_operator_for_its_own_namespace_goes_and_nothing_else() {
+    on_cluster(async |case| everything(case, false).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_goes_and_its_crds_custom_resources_and_dependencies_stay() {
+    on_cluster(async |case| {
+        let scene = stocked(case, true).await?;
+        // What it needs is there before, and so stays as it is.
+        scene.subscribe("burrow", "hub", json!({})).await?;
+        scene.in_phase("burrow.v1.0.0", CsvPhase::Succeeded).await?;
+        let before = inventory(&scene).await?;
+        scene.subscribe("gopher", "hub", policy("Operator")).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        make(&scene, "Gopher", "digger", &["example.com/nobody"]).await?;
+        inventory(&scene).await?;
+        scene.delete::<Subscription>("gopher").await?;
+        scene.gone::<Subscription>("gopher").await?;
+        let (namespace, group) = (&scene.namespace, format!("{}.example.com", scene.namespace));
+        let kept = [
+            format!("CustomResourceDefinition.apiextensions.k8s.io /gophers.{group}"),
+            format!("Gopher.{group} {namespace}/digger"),
+        ];
+        let may_be = |key: &str| {
+            kept.iter().any(|it| it == key)
+                // The API server's own view of the kind.
+                || key == format!("APIService.apiregistration.k8s.io /v1.{group}")
+        };
+        inventory::is_as(&case.client, &extent(&scene), &before, may_be).await?;
+        let after = inventory(&scene).await?;
+        for key in &kept {
+            ensure!(after.contains_key(key), "{key} is gone");
+        }
+        let crd = after[&kept[0]].to_string();
+        ensure!(
+            !crd.contains("operators.coreos.com/gopher") && !crd.contains("gopher.v1.0.0"),
+            "it is still marked: {crd}"
+        );
+        ensure!(
+            !crd.contains("clientConfig"),
+            "it is still converted: {crd}"
+        );
+        let patch = json!({"metadata": {"finalizers": null}});
+        let api = resources(&scene, "Gopher");
+        api.patch("digger", &PatchParams::default(), &Patch::Merge(patch))
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_policy_nothing_goes_but_the_subscription_and_its_plans() {
+    on_cluster(async |case| {
+        let scene = stocked(case, true).await?;
+        for (name, more) in [("silent", json!({})), ("keep", policy("Keep"))] {
+            scene.subscribe("gopher", "hub", more).await?;
+            installed(&scene, true).await?;
+            let before = inventory(&scene).await?;
+            let subscription = scene.api::<Subscription>().get("gopher").await?;
+            ensure!(
+                subscription
+                    .metadata
+                    .finalizers
+                    .unwrap_or_default()
+                    .is_empty(),
+                "{name}: it has a finalizer"
+            );
+            scene.delete::<Subscription>("gopher").await?;
+            scene.gone::<Subscription>("gopher").await?;
+            let after = inventory(&scene).await?;
+            let gone: Vec<&String> = before
+                .keys()
+                .filter(|it| !after.contains_key(*it))
+                .collect();
+            let is_expected =
+                |key: &&String| key.starts_with("Subscription.") || key.starts_with("InstallPlan.");
+            ensure!(gone.iter().all(is_expected), "{name}: {gone:?} are gone");
+            let new: Vec<&String> = after
+                .keys()
+                .filter(|it| !before.contains_key(*it))
+                .collect();
+            ensure!(new.is_empty(), "{name}: {new:?} are new");
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn custom_resources_are_waited_for_while_the_operator_runs_until_somebody_keeps_them() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0").owns("Gopher");
+        scene.image_catalog("hub", &[stable([gopher])]).await?;
+        scene
+            .subscribe("gopher", "hub", policy("Everything"))
+            .await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        make(&scene, "Gopher", "held", &["example.com/dig"]).await?;
+        make(&scene, "Gopher", "free", &[]).await?;
+        scene.delete::<Subscription>("gopher").await?;
+        let is_going = async || {
+            let found = resources(&scene, "Gopher").get("held").await?;
+            let is_going = found.metadata.deletion_timestamp.is_some();
+            Ok(is_going && resources(&scene, "Gopher").get_opt("free").await?.is_none())
+        };
+        case.eventually("deleted", is_going).await?;
+        let said = async || {
+            let message = removing(&scene, "CustomResourcesPresent").await?;
+            Ok(message.contains("held by example.com/dig") && !message.contains("/free"))
+        };
+        case.eventually("told what holds it", said).await?;
+        let message = removing(&scene, "CustomResourcesPresent").await?;
+        ensure!(
+            message.contains("kubectl patch subscription gopher"),
+            "{message}"
+        );
+        // It runs on, to work the finalizer off.
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        scene
+            .patch::<Subscription>("gopher", json!({"spec": policy("Operator")}))
+            .await?;
+        scene.gone::<Subscription>("gopher").await?;
+        ensure!(scene.csvs().await?.is_empty());
+        resources(&scene, "Gopher").get("held").await?;
+        let patch = json!({"metadata": {"finalizers": null}});
+        let api = resources(&scene, "Gopher");
+        api.patch("held", &PatchParams::default(), &Patch::Merge(patch))
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_operator_needs_stays_until_that_one_is_gone_or_it_is_kept() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0").owns("Gopher");
+        let crane = scene.operator("crane", "1.0.0").requires("Gopher");
+        let channels = [stable([gopher]), stable([crane])];
+        scene.image_catalog("hub", &channels).await?;
+        scene
+            .subscribe("gopher", "hub", policy("Everything"))
+            .await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        scene.subscribe("crane", "hub", json!({})).await?;
+        scene.in_phase("crane.v1.0.0", CsvPhase::Succeeded).await?;
+        scene.delete::<Subscription>("gopher").await?;
+        let message = removing(&scene, "StillNeeded").await?;
+        ensure!(message.contains("crane.v1.0.0"), "{message}");
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        scene.delete::<Subscription>("crane").await?;
+        scene.delete_csv("crane.v1.0.0").await?;
+        scene.gone::<Subscription>("gopher").await?;
+        ensure!(scene.csvs().await?.is_empty());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crd_that_was_there_before_its_operator_is_there_after_it() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene
+            .operator("gopher", "1.0.0")
+            .owns("Gopher")
+            .owns("Hole");
+        scene.with_crd(&gopher, "Gopher").await?;
+        make(&scene, "Gopher", "old", &[]).await?;
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        let before = crds.get(&gopher.crd_name("Gopher")).await?;
+        scene
+            .image_catalog("hub", &[stable([gopher.clone()])])
+            .await?;
+        scene
+            .subscribe("gopher", "hub", policy("Everything"))
+            .await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        make(&scene, "Hole", "new", &[]).await?;
+        scene.delete::<Subscription>("gopher").await?;
+        scene.gone::<Subscription>("gopher").await?;
+        let after = crds.get(&gopher.crd_name("Gopher")).await?;
+        ensure!(before.metadata.uid == after.metadata.uid, "made anew");
+        resources(&scene, "Gopher").get("old").await?;
+        let is_gone = |crd: Option<&CustomResourceDefinition>| crd.is_none();
+        case.wait(&crds, &gopher.crd_name("Hole"), "gone", is_gone)
+            .await?;
+        let operators = Api::<OperatorObject>::all(case.client.clone());
+        let name = format!("gopher.{}", scene.namespace);
+        let is_gone = |it: Option<&OperatorObject>| it.is_none();
+        case.wait(&operators, &name, "gone", is_gone).await?;
+        crds.delete(&gopher.crd_name("Gopher"), &DeleteParams::default())
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_goes_whatever_the_policy_and_custom_resources_elsewhere_stay() {
+    on_cluster(async |case| {
+        let mut scene = Scene::for_all(case).await?;
+        scene.running = Some(Running::start(case, &[&scene.namespace]).await?);
+        let gopher = scene
+            .operator("gopher", "1.0.0")
+            .owns("Gopher")
+            .supports(&["AllNamespaces"]);
+        scene
+            .image_catalog("hub", &[stable([gopher.clone()])])
+            .await?;
+        scene
+            .subscribe("gopher", "hub", policy("Everything"))
+            .await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        let elsewhere = case.namespace().await?;
+        let group = format!("{}.example.com", scene.namespace);
+        scene
+            .create_in(
+                &elsewhere,
+                json!({
+                    "apiVersion": format!("{group}/v1"), "kind": "Gopher",
+                    "metadata": {"name": "abroad"}, "spec": {},
+                }),
+            )
+            .await?;
+        let namespaces = Api::<Namespace>::all(case.client.clone());
+        namespaces
+            .delete(&scene.namespace, &DeleteParams::default())
+            .await?;
+        // The namespace itself also waits for aggregated APIs of others, which may not answer.
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        scene.gone::<Subscription>("gopher").await?;
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        crds.get(&gopher.crd_name("Gopher")).await?;
+        let resource = ApiResource {
+            api_version: format!("{group}/v1"),
+            version: "v1".to_owned(),
+            plural: "gophers".to_owned(),
+            kind: "Gopher".to_owned(),
+            group,
+        };
+        let api = Api::<DynamicObject>::namespaced_with(case.client.clone(), &elsewhere, &resource);
+        api.get("abroad").await?;
+        crds.delete(&gopher.crd_name("Gopher"), &DeleteParams::default())
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_puts_a_finalizer_on_and_its_withdrawal_takes_it_off() {
+    on_cluster(async |case| {
+        let scene = stocked(case, false).await?;
+        scene.subscribe("gopher", "hub", policy("Operator")).await?;
+        let has = |it: &Subscription| it.metadata.finalizers.is_some();
+        scene.until("gopher", "with a finalizer", has).await?;
+        scene
+            .patch::<Subscription>("gopher", json!({"spec": policy("Keep")}))
+            .await?;
+        scene
+            .until("gopher", "without a finalizer", |it| !has(it))
+            .await?;
+        scene
+            .patch::<Subscription>("gopher", json!({"spec": policy("Everything")}))
+            .await?;
+        scene.until("gopher", "with a finalizer", has).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let csvs = scene.api::<ClusterServiceVersion>();
+        csvs.delete("gopher.v1.0.0", &DeleteParams::default())
+            .await?;
+        scene.delete::<Subscription>("gopher").await?;
+        scene.gone::<Subscription>("gopher").await?;
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,271 @@
+//! Webhooks of operators: which are refused, whom they concern, and what becomes of them.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use chandler::api::cluster_service_version::ClusterServiceVersion;
+use chandler::api::conditions::{CsvPhase, CsvReason};
+use chandler::api::operator_group::OperatorGroup;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::{Value, json};
+
+use crate::support::case::{Case, on_cluster};
+use crate::support::expiring;
+use crate::support::life::status;
+use crate::support::scene::Scene;
+use crate::support::stand_in::webhook;
+use crate::support::wares::Operator;
+
+/// An operator with a webhook that is asked about Pods that nobody creates.
+fn with_hook(scene: &Scene<'_>, version: &str) -> Operator {
+    with_rule(scene, version, &json!({}))
+}
+
+/// The same, where the rule of the webhook says something else.
+fn with_rule(scene: &Scene<'_>, version: &str, rule: &Value) -> Operator {
+    let operator = scene.operator("gopher", version);
+    let mut hook = webhook(&operator, "validate");
+    // Nobody answers here.
+    hook["failurePolicy"] = json!("Ignore");
+    for (key, value) in rule.as_object().into_iter().flatten() {
+        hook["rules"][0][key] = value.clone();
+    }
+    with_hooks(operator, &[hook])
+}
+
+fn with_hooks(operator: Operator, hooks: &[Value]) -> Operator {
+    operator.csv_with(json!({"spec": {"webhookdefinitions": hooks}}))
+}
+
+/// The webhook configurations of the operators of a namespace.
+async fn configurations(
+    case: &Case,
+    namespace: &str,
+) -> anyhow::Result<Vec<ValidatingWebhookConfiguration>> {
+    let ours = ListParams::default().labels(&format!("olm.owner.namespace={namespace}"));
+    let api = Api::<ValidatingWebhookConfiguration>::all(case.client.clone());
+    Ok(api.list(&ours).await?.items)
+}
+
+/// The only webhook of the operators of a namespace.
+async fn the_webhook(scene: &Scene<'_>) -> anyhow::Result<Value> {
+    let found = configurations(scene.case, &scene.namespace).await?;
+    let [configuration] = found.as_slice() else {
+        anyhow::bail!("{found:?}");
+    };
+    let webhooks = configuration.webhooks.as_ref().context("no webhook")?;
+    Ok(serde_json::to_value(&webhooks[0])?)
+}
+
+async fn secret(scene: &Scene<'_>) -> anyhow::Result<Secret> {
+    Ok(scene.api::<Secret>().get("gopher-service-cert").await?)
+}
+
+#[tokio::test]
+async fn a_webhook_is_asked_about_the_namespaces_of_the_group() {
+    on_cluster(async |case| {
+        let (own, [selecting, global]) = Scene::with_neighbours::<2>(case).await?;
+        own.group("own").await?;
+        own.runs(&with_hook(&own, "1.0.0")).await?;
+        let group = own.api::<OperatorGroup>().get("own").await?;
+        let label = format!("olm.operatorgroup.uid/{}", group.uid().unwrap_or_default());
+        let selector = the_webhook(&own).await?["namespaceSelector"].clone();
+        ensure!(
+            selector == json!({"matchLabels": {label: ""}}),
+            "{selector}"
+        );
+
+        let label = "chandler-test/burrows";
+        let wanted = json!({"matchLabels": {label: "yes"}});
+        let patch = Patch::Merge(json!({"metadata": {"labels": {label: "yes"}}}));
+        Api::<Namespace>::all(case.client.clone())
+            .patch(&selecting.namespace, &PatchParams::default(), &patch)
+            .await?;
+        selecting.group_with(json!({"selector": wanted})).await?;
+        selecting.by_hand(&with_hook(&selecting, "1.0.0")).await?;
+        selecting
+            .in_phase("gopher.v1.0.0", CsvPhase::Succeeded)
+            .await?;
+        let selector = the_webhook(&selecting).await?["namespaceSelector"].clone();
+        ensure!(selector == wanted, "{selector}");
+
+        global.group_with(json!({})).await?;
+        global.runs(&with_hook(&global, "1.0.0")).await?;
+        let selector = the_webhook(&global).await?["namespaceSelector"].clone();
+        ensure!(selector == json!({}), "{selector}");
+        for scene in [&own, &selecting, &global] {
+            scene.delete_csv("gopher.v1.0.0").await?;
+            ensure!(configurations(case, &scene.namespace).await?.is_empty());
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_same_webhook_can_be_installed_in_two_namespaces() {
+    on_cluster(async |case| {
+        let (first, [second]) = Scene::with_neighbours::<1>(case).await?;
+        let operator = with_hook(&first, "1.0.0");
+        for scene in [&first, &second] {
+            scene.group("own").await?;
+            scene.runs(&operator).await?;
+        }
+        for scene in [&first, &second] {
+            let service = the_webhook(scene).await?["clientConfig"]["service"].clone();
+            ensure!(service["namespace"] == scene.namespace, "{service}");
+        }
+        // One that goes takes only its own with it.
+        first.delete_csv("gopher.v1.0.0").await?;
+        ensure!(configurations(case, &first.namespace).await?.is_empty());
+        the_webhook(&second).await?;
+        second.delete_csv("gopher.v1.0.0").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn webhooks_by_which_an_operator_could_lock_others_out_are_refused() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let twice = || {
+            let operator = scene.operator("gopher", "1.0.0");
+            let hook = webhook(&operator, "validate");
+            with_hooks(operator, &[hook.clone(), hook])
+        };
+        let with = |rule: Value| with_rule(&scene, "1.0.0", &rule);
+        let admission = json!({
+            "apiGroups": ["admissionregistration.k8s.io"],
+            "resources": ["validatingwebhookconfigurations"],
+        });
+        for (operator, words) in [
+            (twice(), "repeated WebhookDescription name"),
+            (with(json!({"apiGroups": ["*"]})), "cannot include all groups"),
+            (
+                with(json!({"apiGroups": ["operators.coreos.com"]})),
+                "cannot include the OLM group",
+            ),
+            (with(admission), "cannot include MutatingWebhookConfiguration"),
+        ] {
+            scene.by_hand(&operator).await?;
+            let failed = scene
+                .because("gopher.v1.0.0", CsvReason::InvalidWebhookDescription)
+                .await?;
+            let status = status(&failed);
+            ensure!(
+                status.phase == CsvPhase::Failed && status.message.contains(words),
+                "{status:?}"
+            );
+            ensure!(configurations(case, &scene.namespace).await?.is_empty());
+            scene.delete_csv("gopher.v1.0.0").await?;
+        }
+        // Other kinds of that group are not in its way.
+        let policies = json!({
+            "apiGroups": ["admissionregistration.k8s.io"], "resources": ["validatingadmissionpolicies"],
+            "apiVersions": ["v1"], "operations": ["DELETE"],
+        });
+        scene.runs(&with(policies)).await?;
+        the_webhook(&scene).await?;
+        scene.delete_csv("gopher.v1.0.0").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_certificate_is_used_again_as_long_as_it_is_good_also_by_the_next_version() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene.runs(&with_hook(&scene, "1.0.0")).await?;
+        let before = secret(&scene).await?;
+        let found = configurations(case, &scene.namespace).await?;
+        let first = found[0].name_any();
+        let api = Api::<ValidatingWebhookConfiguration>::all(case.client.clone());
+        api.delete(&first, &DeleteParams::default()).await?;
+        let is_back = async || Ok(!configurations(case, &scene.namespace).await?.is_empty());
+        case.eventually("back", is_back).await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        ensure!(secret(&scene).await?.data == before.data);
+
+        let next = with_hook(&scene, "2.0.0").replaces("1.0.0");
+        let csv = scene.runs(&next).await?;
+        ensure!(secret(&scene).await?.data == before.data);
+        // It is this one's to renew now.
+        ensure!(status(&csv).certs_rotate_at.is_some(), "{csv:?}");
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        let found = configurations(case, &scene.namespace).await?;
+        ensure!(
+            found.len() == 1 && found[0].name_any() != first,
+            "{found:?}"
+        );
+        ensure!(found[0].labels()["olm.owner"] == "gopher.v2.0.0");
+        scene.delete_csv("gopher.v2.0.0").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_about_to_expire_is_renewed_and_trusted() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene.runs(&with_hook(&scene, "1.0.0")).await?;
+        let trusted = the_webhook(&scene).await?["clientConfig"]["caBundle"].clone();
+        let hour = Duration::from_hours(1);
+        let expiring = expiring::secret(&scene.namespace, "gopher-service", hour)?;
+        let data = expiring["data"].clone();
+        scene
+            .patch::<Secret>("gopher-service-cert", json!({"data": data}))
+            .await?;
+        let is_renewed = |secret: &Secret| {
+            serde_json::to_value(&secret.data).is_ok_and(|now| now["tls.crt"] != data["tls.crt"])
+        };
+        scene
+            .until("gopher-service-cert", "renewed", is_renewed)
+            .await?;
+        scene
+            .until(
+                "gopher.v1.0.0",
+                "as before",
+                |csv: &ClusterServiceVersion| {
+                    let status = status(csv);
+                    let mut told = status.conditions.iter();
+                    told.any(|it| it.reason == CsvReason::NeedsCertRotation)
+                        && status.phase == CsvPhase::Succeeded
+                },
+            )
+            .await?;
+        let now = the_webhook(&scene).await?["clientConfig"]["caBundle"].clone();
+        ensure!(now.is_string() && now != trusted);
+        scene.delete_csv("gopher.v1.0.0").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_conversion_webhook_needs_a_crd_of_its_own_and_an_operator_for_all_namespaces() {
+    on_cluster(async |case| {
+        let scene = Scene::without_group(case).await?;
+        scene.group_with(json!({})).await?;
+        let modes = scene.operator("gopher", "1.0.0").owns("Gopher");
+        let hook = webhook(&modes, "convert");
+        scene.with_crd(&modes, "Gopher").await?;
+        let stranger = scene
+            .operator("gopher", "1.0.0")
+            .supports(&["AllNamespaces"]);
+        for (operator, words) in [
+            (modes, "must support only AllNamespaces"),
+            (stranger, "csv gopher.v1.0.0 does not own CRD"),
+        ] {
+            let operator = with_hooks(operator, std::slice::from_ref(&hook));
+            scene.by_hand(&operator).await?;
+            let failed = scene.in_phase("gopher.v1.0.0", CsvPhase::Failed).await?;
+            let message = status(&failed).message;
+            ensure!(message.contains(words), "{message}");
+            scene.delete_csv("gopher.v1.0.0").await?;
+        }
+        Ok(())
+    })
+    .await;
+}

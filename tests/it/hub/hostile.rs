@@ -1,0 +1,177 @@
+//! Catalogs and requests that mean harm.
+
+use axum::body::Body;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{Method, Request, StatusCode};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::desk;
+use crate::support::hub::{Desk, Ware};
+
+const SCRIPT: &str = "</title><script>alert(1)</script>";
+
+fn hostile() -> Vec<Value> {
+    let csv = json!({
+        "displayName": SCRIPT,
+        "description": format!("![x](javascript:alert(1)) {SCRIPT}"),
+        "provider": {"name": SCRIPT, "url": "javascript:alert(1)"},
+        "links": [{"name": SCRIPT, "url": "data:text/html,x"}],
+        "maintainers": "nobody",
+        "installModes": [{"type": "Elsewhere", "supported": true}],
+        "crdDescriptions": {"owned": 7},
+        "annotations": {
+            "repository": "javascript:alert(1)",
+            "alm-examples": "[{\"kind\": ",
+            "operatorframework.io/suggested-namespace": "$(reboot)",
+            "createdAt": "\u{0}\u{1}",
+        },
+    });
+    let mut blobs = Ware::new("gopher", &[("1.0.0", csv)]).blobs();
+    let page = STANDARD.encode("<html><script>alert(1)</script>");
+    blobs[0]["icon"] = json!({"mediatype": "image/png", "base64data": page});
+    blobs
+}
+
+#[tokio::test]
+async fn whatever_a_catalog_says_is_answered_without_failing() {
+    let desk = Desk::new(&hostile()).await;
+    assert_eq!(desk.json("/api/v1/packages").await["total"], 1);
+    let paths = [
+        "/api/v1/packages/gopher/versions/1.0.0",
+        "/api/v1/packages/gopher/versions/1.0.0/permissions",
+        "/api/v1/packages/gopher/versions/1.0.0/crds",
+        "/api/v1/packages/gopher/dependencies",
+        "/api/v1/packages/gopher/graph",
+        "/api/v1/packages/gopher/feed.atom",
+        "/api/v1/feed.atom",
+        "/api/v1/resolve?package=gopher",
+        "/api/operators",
+        "/api/operator?packageName=gopher",
+    ];
+    for path in paths {
+        let answer = desk.get(path).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+    }
+    let page = desk.json("/api/v1/packages/gopher").await;
+    assert_eq!(page["about"]["displayName"], SCRIPT);
+    assert_eq!(page["about"]["links"][0]["url"], "");
+    assert_eq!(page["about"]["provider"]["url"], "");
+    assert_eq!(page["about"]["repository"], "");
+    let install = desk.json("/api/v1/packages/gopher/install").await;
+    assert_eq!(install["namespace"], "gopher");
+}
+
+#[tokio::test]
+async fn a_package_that_is_broken_keeps_no_other_from_being_shown() {
+    let mut blobs = Ware::new("gopher", &[("1.0.0", json!({}))]).blobs();
+    blobs.extend(Ware::new("mole", &[("1.0.0", json!({"keywords": "not a list"}))]).blobs());
+    let desk = Desk::new(&blobs).await;
+    assert_eq!(
+        super::names(&desk.json("/api/v1/packages").await),
+        ["gopher"]
+    );
+    let answer = desk.get("/api/v1/packages/mole").await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_feed_stays_well_formed() {
+    let blobs = Ware::new("gopher", &[("1.0.0", json!({"displayName": SCRIPT}))]).blobs();
+    let desk = Desk::new(&blobs).await;
+    for path in ["/api/v1/feed.atom", "/api/v1/packages/gopher/feed.atom"] {
+        let answer = desk.get(path).await;
+        assert_eq!(answer.header("content-type"), "application/atom+xml");
+        let text = answer.text();
+        assert!(!text.contains("<script"), "{text}");
+        assert!(text.contains("&lt;/title&gt;&lt;script&gt;"), "{text}");
+        assert!(
+            text.contains("<updated>2024-01-01T00:00:00Z</updated>"),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_picture_is_what_its_bytes_are_and_does_nothing() {
+    let desk = Desk::new(&Ware::new("gopher", &[("1.0.0", json!({}))]).blobs()).await;
+    let answer = desk.get("/api/v1/packages/gopher/icon").await;
+    assert_eq!(answer.status, StatusCode::OK);
+    // Whatever the catalog says that it is.
+    assert_eq!(answer.header("content-type"), "image/svg+xml");
+    assert_eq!(answer.header("x-content-type-options"), "nosniff");
+    let policy = answer.header("content-security-policy");
+    assert!(
+        policy.contains("default-src 'none'") && policy.contains("sandbox"),
+        "{policy}"
+    );
+    let page = Desk::new(&hostile()).await;
+    let answer = page.get("/api/v1/packages/gopher/icon").await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND);
+}
+
+#[rstest]
+#[case(Method::GET, "/api/v1/nothing", 404)]
+#[case(Method::GET, "/api/v2/packages", 404)]
+#[case(Method::POST, "/api/v1/packages", 405)]
+#[case(Method::DELETE, "/api/v1/packages/gopher", 405)]
+#[case(Method::PUT, "/api/v1/resolve", 405)]
+#[case(Method::GET, "/api/v1/packages/%FF", 400)]
+#[case(Method::GET, "/api/v1/packages/..%2f..%2fetc%2fpasswd", 404)]
+#[case(Method::GET, "/api/v1/packages/gopher/versions/%00", 404)]
+#[case(Method::GET, "/api/v1/packages/gopher?catalog=a&catalog=b", 400)]
+#[case(Method::GET, "/api/v1/packages/gopher/diff?from=1.0.0", 400)]
+#[case(Method::GET, "/api/v1/resolve", 400)]
+#[case(Method::GET, "/api/v1/resolve?package=gopher&kubeVersion=x", 400)]
+#[case(Method::GET, "/api/v1/events", 404)]
+#[tokio::test]
+async fn every_failure_has_the_same_form(
+    #[case] method: Method,
+    #[case] path: &str,
+    #[case] status: u16,
+) {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .body(Body::empty())
+        .unwrap();
+    let answer = desk().await.send(request).await;
+    assert_eq!(answer.status.as_u16(), status, "{}", answer.text());
+    assert_eq!(answer.header("content-type"), "application/json");
+    assert_eq!(answer.header("x-content-type-options"), "nosniff");
+    let error = answer.json()["error"].clone();
+    for field in ["code", "message", "hint"] {
+        assert!(error[field].is_string(), "{error}");
+    }
+}
+
+#[rstest]
+#[case("not json", "application/json", 400)]
+#[case("{\"subscriptions\": []}", "application/json", 400)]
+#[case("{\"subscriptions\": [{\"package\": \"\"}]}", "application/json", 400)]
+#[case(
+    "{\"subscriptions\": [{\"package\": \"a\"}], \"colour\": 1}",
+    "application/json",
+    400
+)]
+#[case("{\"subscriptions\": [{\"package\": \"a\"}]}", "text/plain", 415)]
+#[case(
+    "{\"subscriptions\": [{\"package\": \"a\"}, {\"package\": \"a\"}]}",
+    "application/json",
+    400
+)]
+#[tokio::test]
+async fn a_body_that_makes_no_sense_is_refused(
+    #[case] body: &'static str,
+    #[case] kind: &str,
+    #[case] status: u16,
+) {
+    let request = Request::post("/api/v1/resolve")
+        .header("content-type", kind)
+        .body(Body::from(body))
+        .unwrap();
+    let answer = desk().await.send(request).await;
+    assert_eq!(answer.status.as_u16(), status, "{}", answer.text());
+    assert!(answer.json()["error"]["message"].is_string());
+}
