@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::command_plan::{csv, documents, shell, subscription};
+use crate::support::cluster::repository;
 
 #[test]
 fn it_tells_what_would_be_installed_and_why_that() {
@@ -201,4 +202,39 @@ fn a_pin_that_the_question_leaves_out_is_named() {
     let said = shell.done("explain gopher@2.0.0 --catalog hub --subscriptions subs.yaml");
     let pin = "as it is, Subscription gopher holds it to `version: 1.1.0`";
     assert!(said.contains(pin), "{said}");
+}
+
+#[test]
+fn a_version_that_another_subscription_cannot_live_with_says_whom_it_costs() {
+    let shell = shell();
+    let harbor = subscription(
+        "harbor-operator",
+        json!({"source": "fleet", "channel": "stable"}),
+        "",
+    );
+    shell.write("subs.yaml", &documents(&[harbor]));
+    let fleet = repository().join("catalog");
+    let explain = |what: &str| {
+        let fleet = fleet.display();
+        shell.done(&format!(
+            "explain {what} --catalog fleet={fleet} --subscriptions subs.yaml"
+        ))
+    };
+    let lost = "Subscription harbor-operator cannot be met: harbor-operator 1.3.0 and 1.2.0 need \
+                package cert-manager in version >=1.4.0 <1.7.0";
+    let newest = explain("cert-manager@1.9.0");
+    assert!(
+        newest.contains(&format!(
+            "it can be had with `version: 1.9.0`, but then {lost}"
+        )),
+        "{newest}"
+    );
+    let usual = explain("cert-manager");
+    assert!(
+        usual.contains(&format!("version: not 1.9.0: with it {lost}")),
+        "{usual}"
+    );
+    // What costs nobody anything is not said to.
+    let middle = explain("cert-manager@1.4.0");
+    assert!(!middle.contains("cannot be met"), "{middle}");
 }

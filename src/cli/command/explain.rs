@@ -10,7 +10,7 @@ use crate::cli::args::plan::Explain as Args;
 use crate::cli::failure::Failure;
 use crate::cli::situation::{self, Asks, Situation};
 use crate::cli::{outcome, printer, similar};
-use crate::resolver::{CatalogKey, Component, Snapshot, Subscription, resolve};
+use crate::resolver::{CatalogKey, Component, Explanation, Snapshot, Subscription, resolve};
 use crate::version::UserRange;
 
 pub(super) use self::why::met_needs;
@@ -135,17 +135,49 @@ pub(super) fn subscription(
 
 /// What becomes of a Subscription among all others.
 pub(super) fn component_for(situation: &Situation, wanted: &Subscription) -> Option<Component> {
-    let others = situation.subscriptions.iter();
-    let others = others.filter(|subscription| subscription.name != wanted.name);
-    let all: Vec<Subscription> = others.chain([wanted]).cloned().collect();
-    let mut components: Vec<Component> = resolve(&situation.request(all))
-        .components
-        .into_iter()
-        .filter(|component| component.subscriptions().contains(&wanted.name))
-        .collect();
+    let mut components = components_with(situation, wanted);
+    components.retain(|component| component.subscriptions().contains(&wanted.name));
     // Where it is part of a contradiction, but not the one that yields to it, it has both.
     components.sort_by_key(|component| matches!(component, Component::Unsolvable(_)));
     components.into_iter().next()
+}
+
+/// What becomes of all Subscriptions when one of them is as wanted.
+fn components_with(situation: &Situation, wanted: &Subscription) -> Vec<Component> {
+    let others = situation.subscriptions.iter();
+    let others = others.filter(|subscription| subscription.name != wanted.name);
+    let all: Vec<Subscription> = others.chain([wanted]).cloned().collect();
+    resolve(&situation.request(all)).components
+}
+
+/// Whom a wish is at the cost of: the other Subscriptions that could not be met any more, and why.
+fn cost(situation: &Situation, usual: &Subscription, wanted: &Subscription) -> Vec<Explanation> {
+    let unmet = |wish: &Subscription| -> Vec<Explanation> {
+        let components = components_with(situation, wish).into_iter();
+        let explanations = components.filter_map(|component| match component {
+            Component::Unsolvable(explanation) => Some(*explanation),
+            Component::Solved(_) => None,
+        });
+        explanations
+            .filter(|explanation| !explanation.requests.contains(&wish.name))
+            .collect()
+    };
+    let anyway = unmet(usual);
+    let is_new = |explanation: &Explanation| {
+        let mut anyway = anyway.iter();
+        !anyway.any(|known| known.requests == explanation.requests)
+    };
+    unmet(wanted).into_iter().filter(is_new).collect()
+}
+
+/// Who has to do without, in a sentence that goes on.
+fn unmet(explanation: &Explanation) -> String {
+    let names = explanation.requests.join(", ");
+    let noun = match explanation.requests.as_slice() {
+        [_] => "Subscription",
+        _ => "Subscriptions",
+    };
+    format!("{noun} {names} cannot be met: {}", explanation.summary)
 }
 
 fn told(situation: &Situation, wanted: &Subscription, component: &Component) -> String {
@@ -192,8 +224,13 @@ fn beside(
                 format!("it is the same without `version: {range}`\n")
             } else {
                 let why = version::version(situation, usual, &other_answer).join("; ");
+                let lost: Vec<String> = cost(situation, usual, wanted).iter().map(unmet).collect();
+                let lost = match lost.as_slice() {
+                    [] => String::new(),
+                    lost => format!(", but then {}", lost.join("; ")),
+                };
                 format!(
-                    "it can be had with `version: {range}`; without it {other_name} is chosen: {why}\n"
+                    "it can be had with `version: {range}`{lost}; without it {other_name} is chosen: {why}\n"
                 )
             }
         }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::component_for;
 use super::why::{Answer, package_of, read};
+use super::{component_for, cost, unmet};
 use crate::cli::situation::Situation;
 use crate::resolver::{Bundle, Channel, Component, Install, Package, Subscription};
 use crate::version::{Range, UserRange};
@@ -186,9 +186,12 @@ fn tried(situation: &Situation, subscription: &Subscription, bundle: &Bundle) ->
     };
     match component_for(situation, &pinned) {
         Some(Component::Unsolvable(explanation)) => explanation.summary,
-        _ => format!(
-            "other choices come first; `version: {}` asks for it",
-            pin.as_str()
-        ),
+        _ => match cost(situation, subscription, &pinned).first() {
+            Some(lost) => format!("with it {}", unmet(lost)),
+            None => format!(
+                "other choices come first; `version: {}` asks for it",
+                pin.as_str()
+            ),
+        },
     }
 }
