@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kube::Resource as _;
-use kube::api::{Api, Patch, PatchParams};
-use kube::runtime::events::{Event, EventType};
+use kube::api::{Api, Patch};
+use kube::runtime::events::EventType;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -26,8 +26,7 @@ use super::error::Error;
 use super::key::ObjectKey;
 use super::metrics::Object;
 use super::queue::Next;
-use super::run::{MANAGER, as_manager};
-use super::words::{self, note};
+use super::run::patching;
 use crate::api::catalog_source::CatalogSource;
 use crate::api::labels;
 use crate::resolver::{CatalogKey, Curation};
@@ -172,11 +171,7 @@ async fn follow(context: &Context, catalog: &CatalogKey, object: &CatalogSource)
 async fn set_image(context: &Context, key: &ObjectKey, image: &str) -> Result<(), Error> {
     let api = Api::<CatalogSource>::namespaced(context.client.clone(), &key.namespace);
     let patch = json!({"spec": {"image": image}});
-    let parameters = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
-    api.patch(&key.name, &parameters, &Patch::Merge(patch))
+    api.patch(&key.name, &patching(), &Patch::Merge(patch))
         .await
         .map_err(Error::while_("setting the image of the template"))?;
     Ok(())
@@ -189,22 +184,17 @@ async fn write(context: &Context, object: &CatalogSource, finding: &Finding) -> 
     if object.status.is_some() && status::same(&before, &after) {
         return Ok(());
     }
-    let key = ObjectKey::of(object);
     let news = status::news(&before, &after);
     let mut object = object.clone();
     object.status = Some(after);
-    let api = Api::<CatalogSource>::namespaced(context.client.clone(), &key.namespace);
-    let parameters = as_manager();
-    api.replace_status(&key.name, &parameters, &object)
-        .await
-        .map_err(Error::while_("writing the status"))?;
+    context.write_status(&object).await?;
     if let Some(news) = news {
         tell(context, &object, news).await;
     }
     Ok(())
 }
 
-/// Tells in the log and in an Event what changed. An Event that gets lost does no harm.
+/// Tells in the log and in an Event what changed.
 async fn tell(context: &Context, object: &CatalogSource, news: status::News) {
     let catalog = ObjectKey::of(object);
     let type_ = if news.is_bad {
@@ -214,21 +204,10 @@ async fn tell(context: &Context, object: &CatalogSource, news: status::News) {
         tracing::info!(%catalog, "the catalog can be read again");
         EventType::Normal
     };
-    let event = Event {
-        type_,
-        reason: news.reason,
-        note: Some(note(&news.note)),
-        action: "Read".to_owned(),
-        secondary: None,
-    };
-    if let Err(error) = context
-        .events
-        .publish(&event, &object.object_ref(&()))
-        .await
-    {
-        let error = words::of_api(&error);
-        tracing::warn!(error, %catalog, "an Event could not be written");
-    }
+    let about = object.object_ref(&());
+    context
+        .tell(&about, type_, "Read", &news.reason, &news.note)
+        .await;
 }
 
 /// The data of a ConfigMap, or none.

@@ -1,30 +1,35 @@
 //! What all controllers share.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ObjectReference};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
-use kube::core::PartialObjectMeta;
-use kube::runtime::events::Recorder;
-use kube::{Client, ResourceExt as _};
-
+use kube::core::{NamespaceResourceScope, PartialObjectMeta};
+use kube::runtime::events::{Event, EventType, Recorder};
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::catalogs::Catalogs;
 use super::cluster_service_version::Attempts;
 use super::components::Components;
+use super::error::Error;
 use super::fetches::Fetches;
 use super::images::Images;
 use super::key::ObjectKey;
 use super::metrics::Metrics;
 use super::proxy::Proxy;
 use super::queue::Queue;
+use super::run::as_manager;
 use super::settings::Settings;
 use super::watch::Cache;
+use super::words;
 use crate::api::catalog_source::CatalogSource;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::install_plan::InstallPlan;
@@ -156,6 +161,41 @@ impl Context {
     /// Whether this replica is the one that writes.
     pub(crate) fn leads(&self) -> bool {
         self.leads.load(Ordering::Acquire)
+    }
+
+    /// Writes an object with its status, unless somebody wrote to it meanwhile.
+    pub(crate) async fn write_status<K>(&self, object: &K) -> Result<K, Error>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + Debug + Serialize + DeserializeOwned,
+    {
+        let (name, namespace) = (object.name_any(), object.namespace().unwrap_or_default());
+        let api = Api::<K>::namespaced(self.client.clone(), &namespace);
+        let written = api.replace_status(&name, &as_manager(), object).await;
+        let what = format!("writing the status of {} {name}", K::kind(&()));
+        written.map_err(Error::while_(what))
+    }
+
+    /// Tells of something by an Event. One that gets lost stops nothing.
+    pub(crate) async fn tell(
+        &self,
+        about: &ObjectReference,
+        type_: EventType,
+        action: &str,
+        reason: &str,
+        message: &str,
+    ) {
+        let event = Event {
+            type_,
+            reason: reason.to_owned(),
+            note: Some(words::note(message)),
+            action: action.to_owned(),
+            secondary: None,
+        };
+        if let Err(error) = self.events.publish(&event, about).await {
+            let error = words::of_api(&error);
+            tracing::warn!(error, message, "an Event could not be written");
+        }
     }
 
     /// The time, for the core, which has no clock.

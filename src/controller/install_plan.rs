@@ -21,7 +21,6 @@ use super::context::Context;
 use super::error::Error;
 use super::key::ObjectKey;
 use super::queue::Next;
-use super::run::as_manager;
 use crate::api::conditions::{InstallPlanConditionType, InstallPlanPhase, StepStatus};
 use crate::api::install_plan::{InstallPlan, InstallPlanStatus};
 use crate::plan::Trouble;
@@ -226,17 +225,7 @@ async fn write_if_changed(
     let mut written = plan.clone();
     written.metadata.managed_fields = None;
     written.status = Some(after);
-    let api = Api::<InstallPlan>::namespaced(
-        context.client.clone(),
-        &plan.namespace().unwrap_or_default(),
-    );
-    let parameters = as_manager();
-    let name = plan.name_any();
-    api.replace_status(&name, &parameters, &written)
-        .await
-        .map_err(Error::while_(format!(
-            "writing the status of InstallPlan {name}"
-        )))?;
+    context.write_status(&written).await?;
     Ok(())
 }
 

@@ -12,8 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::api::Api;
-use kube::runtime::events::{Event, EventType};
+use kube::runtime::events::EventType;
 use kube::{Resource as _, ResourceExt as _};
 
 use self::planning::Progress;
@@ -23,7 +22,6 @@ use super::context::Context;
 use super::error::Error;
 use super::key::ObjectKey;
 use super::queue::Next;
-use super::run::as_manager;
 use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
 use crate::api::subscription::{Subscription, SubscriptionStatus};
 use crate::plan::subscription::{
@@ -168,15 +166,7 @@ async fn write(
     }
     let mut object = subscription.clone();
     object.status = Some(after.clone());
-    let namespace = subscription.namespace().unwrap_or_default();
-    let name = subscription.name_any();
-    let api = Api::<Subscription>::namespaced(context.client.clone(), &namespace);
-    let parameters = as_manager();
-    api.replace_status(&name, &parameters, &object)
-        .await
-        .map_err(Error::while_(format!(
-            "writing the status of Subscription {name}"
-        )))?;
+    context.write_status(&object).await?;
     for type_ in [ResolutionFailed, BundleUnpackFailed, InstallPlanFailed] {
         if let Some(message) = news(&before, &after, &type_) {
             let reference = subscription.object_ref(&());
@@ -224,14 +214,8 @@ async fn tell(
     type_: &SubscriptionConditionType,
     message: &str,
 ) {
-    let event = Event {
-        type_: EventType::Warning,
-        reason: type_.to_string(),
-        note: Some(message.chars().take(1000).collect()),
-        action: "Resolving".to_owned(),
-        secondary: None,
-    };
-    if let Err(error) = context.events.publish(&event, about).await {
-        tracing::debug!(%error, "the event could not be written");
-    }
+    let reason = type_.to_string();
+    context
+        .tell(about, EventType::Warning, "Resolving", &reason, message)
+        .await;
 }

@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount as ServiceAccountObject};
 use kube::ResourceExt as _;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, Patch};
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::error::Error;
 use super::key::ObjectKey;
 use super::queue::Next;
-use super::run::{MANAGER, as_manager};
+use super::run::patching;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::labels;
 use crate::api::operator_group::{OperatorGroup, OperatorGroupStatus};
@@ -134,13 +134,8 @@ async fn write(
     mut group: OperatorGroup,
     status: OperatorGroupStatus,
 ) -> Result<OperatorGroup, Error> {
-    let namespace = group.namespace().unwrap_or_default();
     group.status = Some(status);
-    let api = Api::<OperatorGroup>::namespaced(context.client.clone(), &namespace);
-    let parameters = as_manager();
-    api.replace_status(&group.name_any(), &parameters, &group)
-        .await
-        .map_err(Error::while_("writing the status"))
+    context.write_status(&group).await
 }
 
 /// Labels the namespaces that the group covers, and no others.
@@ -211,11 +206,4 @@ async fn annotate(
         .await
         .map_err(Error::while_("annotating the group with its APIs"))?;
     Ok(true)
-}
-
-fn patching() -> PatchParams {
-    PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    }
 }

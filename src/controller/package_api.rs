@@ -15,7 +15,7 @@ use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt as _;
-use kube::runtime::events::{Event, EventType};
+use kube::runtime::events::EventType;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
@@ -241,15 +241,9 @@ async fn tell(context: &Context, seen: &Seen, to: &str) {
     let Some(api_service) = &seen.api_service else {
         return;
     };
-    let event = Event {
-        type_: EventType::Warning,
-        reason: "ServedByAnother".to_owned(),
-        note: Some(words::note(&note)),
-        action: "Register".to_owned(),
-        secondary: None,
-    };
-    let regarding = api_service.object_ref(&());
-    if let Err(error) = context.events.publish(&event, &regarding).await {
-        tracing::debug!(%error, "the event was not taken");
-    }
+    let about = api_service.object_ref(&());
+    let reason = "ServedByAnother";
+    context
+        .tell(&about, EventType::Warning, "Register", reason, &note)
+        .await;
 }

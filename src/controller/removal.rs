@@ -11,8 +11,8 @@ mod sweep;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::{Api, Patch, PatchParams};
-use kube::runtime::events::{Event, EventType};
+use kube::api::{Api, Patch};
+use kube::runtime::events::EventType;
 use kube::{Client, Resource as _, ResourceExt as _};
 use serde_json::json;
 
@@ -21,8 +21,7 @@ use super::context::Context;
 pub(crate) use super::error::Error;
 use super::key::ObjectKey;
 use super::queue::Next;
-use super::run::{MANAGER, as_manager};
-use super::words;
+use super::run::patching;
 use crate::api::conditions::subscription::CUSTOM_RESOURCES_PRESENT;
 use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
 use crate::api::labels;
@@ -164,11 +163,7 @@ pub(crate) async fn set_finalizer(
     }});
     let namespace = subscription.namespace().unwrap_or_default();
     let api = Api::<Subscription>::namespaced(client.clone(), &namespace);
-    let parameters = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
-    api.patch(&subscription.name_any(), &parameters, &Patch::Merge(&patch))
+    api.patch(&subscription.name_any(), &patching(), &Patch::Merge(&patch))
         .await
         .map_err(Error::while_("writing the finalizer of the Subscription"))?;
     Ok(())
@@ -213,11 +208,7 @@ async fn say(
     status.last_updated = Some(context.now());
     let mut written = subscription.clone();
     written.status = Some(status);
-    let namespace = subscription.namespace().unwrap_or_default();
-    Api::<Subscription>::namespaced(context.client.clone(), &namespace)
-        .replace_status(&subscription.name_any(), &as_manager(), &written)
-        .await
-        .map_err(Error::while_("writing the status of the Subscription"))?;
+    context.write_status(&written).await?;
     tell(context, subscription, is_stuck, reason, &message).await;
     Ok(())
 }
@@ -239,21 +230,15 @@ async fn tell(
     reason: &str,
     message: &str,
 ) {
-    let event = Event {
-        type_: if is_warning {
-            EventType::Warning
-        } else {
-            EventType::Normal
-        },
-        reason: reason.to_owned(),
-        note: Some(words::note(message)),
-        action: "Removing".to_owned(),
-        secondary: None,
+    let type_ = if is_warning {
+        EventType::Warning
+    } else {
+        EventType::Normal
     };
     let about = subscription.object_ref(&());
-    if let Err(error) = context.events.publish(&event, &about).await {
-        tracing::debug!(%error, "the event could not be written");
-    }
+    context
+        .tell(&about, type_, "Removing", reason, message)
+        .await;
 }
 
 /// A Subscription came or changed.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::NamespaceResourceScope;
-use kube::api::PostParams;
+use kube::api::{PatchParams, PostParams};
 use kube::core::DeserializeGuard;
 use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::watcher;
@@ -49,6 +49,14 @@ pub(crate) fn as_manager() -> PostParams {
     PostParams {
         field_manager: Some(MANAGER.to_owned()),
         ..PostParams::default()
+    }
+}
+
+/// How a part of something is written that is others' as well.
+pub(crate) fn patching() -> PatchParams {
+    PatchParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PatchParams::default()
     }
 }
 

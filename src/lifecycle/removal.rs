@@ -16,12 +16,19 @@
 //! 4. The ClusterServiceVersions go, with what they own.
 //! 5. What belongs to the package and is left goes: what is in no namespace, and what was made before
 //!    there was a ClusterServiceVersion to own it.
-//! 6. CRDs go, and those that stay lose the marks of the package.
-//! 7. The Subscription is let go; its InstallPlans and the Operator object go after it.
+//! 6. Other operators that have to do with its CRDs and go as well are waited for.
+//! 7. CRDs go, and those that stay lose the marks of the package.
+//! 8. The Subscription is let go; its InstallPlans and the Operator object go after it.
+//!
+//! What goes is decided as if all removals that have begun were over ([`fates`]): custom resources of an API
+//! that two operators have go with both of them, whichever goes first, and with one only if the other one does
+//! not serve them.
 
 mod definitions;
 mod facts;
+mod fates;
 mod needs;
+mod party;
 mod progress;
 #[cfg(test)]
 mod tests;
@@ -35,10 +42,11 @@ use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::InstallPlanPhase;
 use crate::api::install_plan::InstallPlan;
 use crate::api::labels;
-use crate::api::subscription::Subscription;
+use crate::api::subscription::{RemovalPolicy, Subscription};
 
 pub use definitions::unmark;
 pub use facts::{Crd, CustomResource, Facts, Marked, Reference, Wish};
+use fates::{Dependencies, Fates};
 pub use progress::Move;
 
 const CSV: &str = "ClusterServiceVersion";
@@ -81,6 +89,8 @@ pub enum Step {
     DeleteOperator,
     /// What is left of the package is deleted.
     DeleteLeftovers,
+    /// Nothing: others that have to do with its CRDs go by themselves.
+    AwaitOthers,
     /// CRDs are deleted.
     DeleteDefinitions,
     /// CRDs that stay lose the marks of the package.
@@ -139,30 +149,26 @@ struct Estate<'a> {
     mark: String,
     own: Vec<&'a ClusterServiceVersion>,
     /// All other ClusterServiceVersions that are there.
-    staying: Vec<&'a ClusterServiceVersion>,
+    others: Vec<&'a ClusterServiceVersion>,
 }
 
 impl<'a> Estate<'a> {
     fn of(facts: &'a Facts) -> Self {
         let namespace = facts.subscription.namespace().unwrap_or_default();
         let package = facts.subscription.spec.name.as_str();
-        let mark = labels::component(&labels::operator_name(package, &namespace));
-        let named = csv_names(&facts.subscription);
+        let mark = mark(&facts.subscription);
         let present = facts.csvs.iter().map(|csv| &**csv).filter(|csv| {
             let key = format!("{}/{}", csv.namespace().unwrap_or_default(), csv.name_any());
             !csv.is_copied() && !facts.leaving.contains(&key)
         });
-        let (own, staying) = present.partition(|csv| {
-            csv.namespace().unwrap_or_default() == namespace
-                && (csv.labels().contains_key(&mark) || named.contains(&csv.name_any().as_str()))
-        });
+        let (own, others) = present.partition(|csv| is_of(&facts.subscription, csv));
         Self {
             facts,
             namespace,
             package,
             mark,
             own,
-            staying,
+            others,
         }
     }
 
@@ -178,6 +184,18 @@ impl<'a> Estate<'a> {
         })
     }
 
+    /// Whether a label is the mark of another package that is there. That of one that is gone says nothing,
+    /// nor does that of one of which nothing is left but a removal.
+    fn has_other(&self, label: &str) -> bool {
+        let mut subscriptions = self.facts.subscriptions.iter();
+        let mut csvs = self.others.iter();
+        let is_removed =
+            |it: &Subscription| it.metadata.deletion_timestamp.is_some() && Wish::of(it).removes();
+        label.starts_with(labels::COMPONENT_PREFIX)
+            && (csvs.any(|csv| csv.labels().contains_key(label))
+                || subscriptions.any(|it| mark(it) == label && !is_removed(it)))
+    }
+
     /// A Subscription that has the same operator.
     fn partner(&self) -> Option<&'a Subscription> {
         self.neighbours().find(|it| {
@@ -188,6 +206,19 @@ impl<'a> Estate<'a> {
                     .any(|csv| csv_names(it).contains(&csv.name_any().as_str()))
         })
     }
+}
+
+/// The label of whatever belongs to the package of a Subscription.
+pub(crate) fn mark(subscription: &Subscription) -> String {
+    let namespace = subscription.namespace().unwrap_or_default();
+    labels::component(&labels::operator_name(&subscription.spec.name, &namespace))
+}
+
+/// Whether a ClusterServiceVersion belongs to a Subscription.
+fn is_of(subscription: &Subscription, csv: &ClusterServiceVersion) -> bool {
+    csv.namespace() == subscription.namespace()
+        && (csv.labels().contains_key(&mark(subscription))
+            || csv_names(subscription).contains(&csv.name_any().as_str()))
 }
 
 /// The ClusterServiceVersions that a Subscription says it has, or is about to have.
@@ -217,23 +248,26 @@ pub fn plan(facts: &Facts, wish: &Wish) -> Removal {
         return removal;
     }
     removal.is_running = estate.own.iter().any(|csv| needs::is_running(csv));
-    let dependencies = needs::dependencies(&estate);
-    let handed_over: &[&Subscription] = if wish.prunes() {
-        &dependencies.unneeded
+    // What would go is told also where dependencies are kept.
+    let pruning = Fates::of(&estate, &wish.pruning());
+    let dependencies = pruning.dependencies();
+    let (fates, handed_over): (Fates<'_>, &[&Subscription]) = if wish.prunes() {
+        (pruning, &dependencies.unneeded)
     } else {
-        &[]
+        (Fates::of(&estate, wish), &[])
     };
-    let blockers = needs::blockers(&estate, handed_over);
-    removal.blockers.extend(blockers);
+    let blocker = needs::blockers(estate.package, &fates);
+    removal.blockers.extend(blocker);
     let mut going = BTreeSet::from([facts.subscription.uid().unwrap_or_default()]);
     going.extend(handed_over.iter().filter_map(|it| it.uid()));
     removal.stop_plans(facts, &going);
     removal.hand_over(&estate, wish, &dependencies);
-    let definitions = definitions::decide(&estate, wish);
+    let definitions = definitions::decide(&estate, wish, &fates);
     removal.blockers.extend(definitions.blockers);
     removal.stage(Step::DeleteCustomResources, definitions.objects);
     removal.stage(Step::DeleteOperator, operators(&estate));
     removal.leftovers(&estate);
+    removal.stage(Step::AwaitOthers, definitions.awaited);
     removal.stage(Step::DeleteDefinitions, definitions.goes);
     removal.stage(Step::UnmarkDefinitions, definitions.unmarked);
     removal.stays.extend(definitions.stays);
@@ -243,6 +277,13 @@ pub fn plan(facts: &Facts, wish: &Wish) -> Removal {
     removal.stays.sort();
     removal.stays.dedup();
     removal
+}
+
+/// What is wished for a dependency that is handed over. Where several removals reach it, the most careful
+/// of them counts, whichever comes first.
+pub fn wish_for(dependency: &Subscription, facts: &Facts, wish: &Wish) -> Wish {
+    let policy = Fates::of(&Estate::of(facts), wish).policy_for(dependency);
+    wish.for_dependency(policy.unwrap_or(RemovalPolicy::Operator))
 }
 
 fn operators(estate: &Estate<'_>) -> Vec<Goes> {
@@ -310,16 +351,11 @@ impl Removal {
         self.stage(Step::StopPlans, stopped);
     }
 
-    fn hand_over(
-        &mut self,
-        estate: &Estate<'_>,
-        wish: &Wish,
-        dependencies: &needs::Dependencies<'_>,
-    ) {
-        for (subscription, why) in &dependencies.needed {
+    fn hand_over(&mut self, estate: &Estate<'_>, wish: &Wish, dependencies: &Dependencies<'_>) {
+        for (subscription, user) in &dependencies.needed {
             self.stays.push(Stays {
                 object: Reference::subscription(subscription),
-                why: why.clone(),
+                why: format!("{} needs it", Reference::csv(user)),
             });
         }
         let package = estate.package;
@@ -344,13 +380,13 @@ impl Removal {
     fn leftovers(&mut self, estate: &Estate<'_>) {
         let mut left = Vec::new();
         for marked in &estate.facts.marked {
-            let owner = estate.staying.iter().find(|csv| {
+            let owner = estate.others.iter().find(|csv| {
                 csv.uid().is_some_and(|uid| marked.owners.contains(&uid)) || names(marked, csv)
             });
             let other_mark = marked
                 .labels
                 .keys()
-                .find(|key| key.starts_with(labels::COMPONENT_PREFIX) && **key != estate.mark);
+                .find(|key| **key != estate.mark && estate.has_other(key));
             let why_not = match (owner, other_mark) {
                 (Some(csv), _) => Some(format!("it is {}'s as well", Reference::csv(csv))),
                 (None, Some(mark)) => Some(format!("it carries the label {mark} as well")),

@@ -19,7 +19,7 @@ use super::request::{CatalogKey, Dependencies, Installed, Progress, Subscription
 use crate::api::catalog_source::CatalogSource;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::apis::{ApiServiceDescription, CrdDescription};
-use crate::api::conditions::CsvPhase;
+use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::api::gvk::GroupVersionKind;
 use crate::api::labels;
 use crate::api::subscription::{DependencyPolicy, Subscription as SubscriptionObject};
@@ -208,6 +208,9 @@ fn operator(
     });
     let package = package_of(&properties);
     let phase = csv.status.as_ref().map(|status| &status.phase);
+    // Its Pods fail: what comes next may be what mends it.
+    let reason = csv.status.as_ref().map(|status| &status.reason);
+    let is_unhealthy = reason == Some(&CsvReason::ComponentUnhealthy);
     Installed {
         name: csv.name_any(),
         features: Arc::new(Features::new(
@@ -221,6 +224,7 @@ fn operator(
         progress: match phase {
             Some(CsvPhase::Succeeded) => Progress::Succeeded,
             Some(CsvPhase::Failed) => Progress::Failed,
+            Some(CsvPhase::Installing) if is_unhealthy => Progress::Failed,
             _ => Progress::Underway,
         },
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, ensure};
 use chandler::api::cluster_service_version::ClusterServiceVersion;
-use chandler::api::conditions::{CsvPhase, SubscriptionConditionType};
+use chandler::api::conditions::{CsvPhase, CsvReason, SubscriptionConditionType};
 use chandler::api::subscription::Subscription;
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -133,4 +133,51 @@ async fn a_version_that_crashes_leaves_the_old_one_answering_and_says_why() {
 #[tokio::test]
 async fn a_version_that_crashes_in_a_deployment_of_another_name_does_too() {
     a_version_that_crashes("gopher-next").await;
+}
+
+#[tokio::test]
+async fn a_version_that_crashes_gives_way_at_once_to_one_that_mends_it() {
+    on_cluster(async |case| {
+        let Some(stand_in) = StandIn::at_hand(case).await? else {
+            return Ok(());
+        };
+        let scene = Scene::on_real_node(case).await?;
+        scene.group("own").await?;
+        let answers = |version: &str| {
+            stand_in.doing(&["operate", &format!("gopher {version}"), "hooks", "api"])
+        };
+        let mut versions = vec![version(&scene, "1.0.0", "gopher", answers("1.0.0"))];
+        scene
+            .image_catalog("hub", &[stable(versions.clone())])
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+
+        let crashes = stand_in.doing(&["crash", "cannot find the burrow"]);
+        versions.push(version(&scene, "2.0.0", "gopher", crashes).replaces("1.0.0"));
+        scene
+            .shop()
+            .push_catalog("hub", &[stable(versions.clone())])
+            .await?;
+        scene
+            .until(
+                "gopher.v2.0.0",
+                "crashing",
+                |csv: &ClusterServiceVersion| status(csv).reason == CsvReason::ComponentUnhealthy,
+            )
+            .await?;
+
+        // Long before the install times out.
+        versions.push(version(&scene, "3.0.0", "gopher", answers("3.0.0")).replaces("2.0.0"));
+        scene
+            .shop()
+            .push_catalog("hub", &[stable(versions)])
+            .await?;
+        scene.in_phase("gopher.v3.0.0", CsvPhase::Succeeded).await?;
+        let is_alone = async || Ok(scene.csvs().await? == ["gopher.v3.0.0"]);
+        case.eventually("the only one", is_alone).await?;
+        scene.delete::<Subscription>("gopher").await?;
+        scene.delete_csv("gopher.v3.0.0").await
+    })
+    .await;
 }

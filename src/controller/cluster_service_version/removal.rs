@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch};
 use kube::{Api, Client, Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::key::ObjectKey;
 use crate::controller::queue::Next;
-use crate::controller::run::MANAGER;
+use crate::controller::run::patching;
 use crate::lifecycle::components::Component;
 use crate::lifecycle::install::conversion;
 use crate::plan::apply::Applier;
@@ -211,14 +211,10 @@ async fn reset_conversions(
         })
         .collect();
     let api = Api::<CustomResourceDefinition>::all(client.clone());
-    let parameters = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
     for reset in conversion::resets(csv, &heirs, &crds) {
         let name = reset.pointer("/metadata/name").and_then(Value::as_str);
         let name = name.unwrap_or_default();
-        api.patch(name, &parameters, &Patch::Merge(&reset))
+        api.patch(name, &patching(), &Patch::Merge(&reset))
             .await
             .map_err(Error::while_(format!(
                 "resetting the conversion of CRD {name}"

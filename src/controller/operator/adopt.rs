@@ -1,7 +1,7 @@
 //! Marks the objects of a namespace's packages.
 
 use kube::ResourceExt as _;
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::api::{Api, DynamicObject, Patch};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::api::labels;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::queue::Next;
-use crate::controller::run::MANAGER;
+use crate::controller::run::patching;
 use crate::lifecycle::adoption::{self, Mark};
 use crate::lifecycle::components::Component;
 
@@ -87,13 +87,9 @@ async fn set(context: &Context, mark: &Mark) -> Result<(), Error> {
         Value::Null
     };
     let patch = json!({"metadata": {"labels": {&mark.label: value}}});
-    let parameters = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
     let what = format!("labelling {} {}", mark.kind, mark.name);
     match api
-        .patch_metadata(&mark.name, &parameters, &Patch::Merge(patch))
+        .patch_metadata(&mark.name, &patching(), &Patch::Merge(patch))
         .await
     {
         Ok(_) => Ok(()),

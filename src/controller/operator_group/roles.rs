@@ -13,7 +13,7 @@ use crate::api::operator_group::OperatorGroup;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::key::ObjectKey;
-use crate::controller::run::MANAGER;
+use crate::controller::run::{MANAGER, patching};
 use crate::lifecycle::aggregate_roles::{self, Definition, DefinitionKind};
 use crate::lifecycle::provided_apis::{self, Apis};
 
@@ -104,11 +104,7 @@ async fn write(context: &Context, role: &ClusterRole) -> Result<(), Error> {
     if present(context, role).is_some_and(|present| collects(&present)) && !collects(role) {
         // What was collected has to go as well, whoever wrote it.
         let nothing = json!({"aggregationRule": Value::Null, "rules": []});
-        let parameters = PatchParams {
-            field_manager: Some(MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
-        api.patch(&name, &parameters, &Patch::Merge(nothing))
+        api.patch(&name, &patching(), &Patch::Merge(nothing))
             .await
             .map_err(Error::while_(format!("emptying ClusterRole {name}")))?;
     }

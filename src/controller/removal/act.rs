@@ -2,7 +2,7 @@
 
 use futures::{StreamExt as _, stream};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{Api, DeleteParams, Patch, Preconditions};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
@@ -10,8 +10,8 @@ use super::Remover;
 use crate::api::labels;
 use crate::api::subscription::Subscription;
 use crate::controller::error::Error;
-use crate::controller::run::MANAGER;
-use crate::lifecycle::removal::{Facts, Goes, Stage, Step, Wish, unmark};
+use crate::controller::run::patching;
+use crate::lifecycle::removal::{Facts, Goes, Stage, Step, Wish, unmark, wish_for};
 use crate::plan::apply::Error as ApplyError;
 
 /// How many objects are deleted at once.
@@ -23,7 +23,7 @@ impl Remover {
     pub(crate) async fn act(&self, facts: &Facts, wish: &Wish, stage: &Stage) -> Result<(), Error> {
         let objects: Vec<&Goes> = stage.objects.iter().filter(|it| !it.is_going).collect();
         match stage.step {
-            Step::Afterwards => Ok(()),
+            Step::AwaitOthers | Step::Afterwards => Ok(()),
             Step::UnmarkDefinitions => {
                 for object in objects {
                     self.unmark(facts, &object.object.name).await?;
@@ -37,7 +37,8 @@ impl Remover {
                         .iter()
                         .find(|it| it.uid().is_some_and(|uid| uid == object.uid));
                     if let Some(subscription) = found {
-                        hand_over(&self.client, subscription, &wish.for_dependency()).await?;
+                        let wish = wish_for(subscription, facts, wish);
+                        hand_over(&self.client, subscription, &wish).await?;
                     }
                 }
                 Ok(())
@@ -83,17 +84,10 @@ impl Remover {
         };
         let api = Api::<CustomResourceDefinition>::all(self.client.clone());
         patched(
-            api.patch_metadata(name, &parameters(), &Patch::Merge(&patch))
+            api.patch_metadata(name, &patching(), &Patch::Merge(&patch))
                 .await,
         )
         .map_err(Error::while_(format!("taking marks off CRD {name}")))
-    }
-}
-
-fn parameters() -> PatchParams {
-    PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
     }
 }
 
@@ -141,7 +135,7 @@ pub(crate) async fn hand_over(
         },
         "spec": {"policy": {"removal": wish.policy}},
     });
-    api.patch(&name, &parameters(), &Patch::Merge(&patch))
+    api.patch(&name, &patching(), &Patch::Merge(&patch))
         .await
         .map_err(Error::while_(format!("writing Subscription {name}")))?;
     let this_one = DeleteParams {

@@ -15,7 +15,7 @@ use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
 use crate::controller::error::Error;
 use crate::controller::words;
-use crate::lifecycle::removal::{Crd, CustomResource, Facts, Move, Step, Wish, plan};
+use crate::lifecycle::removal::{Crd, CustomResource, Facts, Move, Step, Wish, mark, plan};
 use crate::lifecycle::targets::Targets;
 use crate::plan::apply::is_established;
 
@@ -227,12 +227,6 @@ impl Remover {
             parameters = parameters.continue_token(&next);
         }
     }
-}
-
-/// The label of whatever belongs to the package of a Subscription.
-pub(super) fn mark(subscription: &Subscription) -> String {
-    let namespace = subscription.namespace().unwrap_or_default();
-    labels::component(&labels::operator_name(&subscription.spec.name, &namespace))
 }
 
 /// The version in which objects are stored, so that no webhook has to convert them, or else one that is

@@ -6,12 +6,11 @@ use kube::discovery::{Discovery, Scope, verbs};
 use kube::{Client, ResourceExt as _};
 
 use super::Remover;
-use super::facts::mark;
 use crate::api::GROUP;
 use crate::api::labels;
 use crate::api::subscription::Subscription;
 use crate::controller::error::Error;
-use crate::lifecycle::removal::{Marked, Reference};
+use crate::lifecycle::removal::{Marked, Reference, mark};
 
 /// How many kinds are asked for at once.
 const AT_ONCE: usize = 16;

@@ -107,7 +107,10 @@ pub fn observe(desired: &Desired, seen: &Seen) -> Installation {
         }
     }
     match waiting {
-        Some(message) => Installation::Waiting { message },
+        Some(message) => Installation::Waiting {
+            message,
+            is_failing: false,
+        },
         None => Installation::Ready,
     }
 }

@@ -15,6 +15,8 @@ pub enum Installation {
     Waiting {
         /// What is waited for.
         message: String,
+        /// Whether its Pods fail: waiting helps only if they come to something by themselves.
+        is_failing: bool,
     },
     /// It will not become ready by waiting (`ProgressDeadlineExceeded`).
     Stuck {

@@ -53,8 +53,8 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
         Health::Good => installing::succeeded(situation),
         Health::Stuck(message) => installing::stuck(&message),
         Health::Disrupted => Course::stay().look_again(DISRUPTION_DELAY),
-        Health::Waiting(_) | Health::Unserved(_) if in_vain => Course::stay(),
-        Health::Differs(message) | Health::Waiting(message) => {
+        Health::Waiting(_) | Health::Failing(_) | Health::Unserved(_) if in_vain => Course::stay(),
+        Health::Differs(message) | Health::Waiting(message) | Health::Failing(message) => {
             reinstall(format!("installing: {message}"))
         }
         Health::Unserved(message) => reinstall(installing::unserved(&message)),

@@ -19,9 +19,13 @@ pub(super) fn give_way(
     let lacks = to.is_some_and(|to| {
         to.phase == CsvPhase::Pending && to.reason == CsvReason::RequirementsNotMet
     });
+    // It may still come to something, but whoever wants another version does not wait for that.
+    let crashes = to.is_some_and(|to| {
+        to.phase == CsvPhase::Installing && to.reason == CsvReason::ComponentUnhealthy
+    });
     let heals = to.is_some_and(|to| to.phase == CsvPhase::Succeeded);
     let has_failed = phase == CsvPhase::Failed && !heals;
-    if !(has_failed || fails || lacks) {
+    if !(has_failed || fails || lacks || crashes) {
         return None;
     }
     let newer = situation.lineage.replacement_of(situation.csv)?;
@@ -38,7 +42,7 @@ pub(super) fn give_way(
     if !replacement::is_ready_to_take_over(newer) {
         return None;
     }
-    let trouble = to.filter(|_| fails || lacks).map_or_else(
+    let trouble = to.filter(|_| fails || lacks || crashes).map_or_else(
         || situation.reason().to_string(),
         |to| to.reason.to_string(),
     );

@@ -28,6 +28,8 @@ pub(super) enum Health {
     Disrupted,
     /// Deployments are not ready.
     Waiting(String),
+    /// Deployments are not ready, because their Pods fail.
+    Failing(String),
     /// All is ready, but an API is not served.
     Unserved(String),
 }
@@ -44,7 +46,14 @@ impl Health {
                     ..
                 },
             ) => Self::Disrupted,
-            (Installation::Waiting { message }, _) => Self::Waiting(message.clone()),
+            (
+                Installation::Waiting {
+                    message,
+                    is_failing: true,
+                },
+                _,
+            ) => Self::Failing(message.clone()),
+            (Installation::Waiting { message, .. }, _) => Self::Waiting(message.clone()),
             (Installation::Ready, ApiServices::Unavailable { message, .. }) => {
                 Self::Unserved(message.clone())
             }
@@ -133,9 +142,8 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
     }
     let elapsed = elapsed(situation);
     let left = INSTALL_TIMEOUT.saturating_sub(elapsed.unwrap_or_default());
-    let waiting = |message: String| {
-        Course::to(CsvPhase::Installing, CsvReason::InstallWaiting, message)
-            .look_again(PODS_DELAY.min(left))
+    let waiting = |reason: CsvReason, message: String| {
+        Course::to(CsvPhase::Installing, reason, message).look_again(PODS_DELAY.min(left))
     };
     match Health::of(situation) {
         Health::Good => succeeded(situation),
@@ -152,15 +160,21 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
             timeout("Pods were being moved"),
         ),
         Health::Disrupted => Course::stay().look_again(DISRUPTION_DELAY.min(left)),
-        Health::Waiting(message) if left.is_zero() => {
+        Health::Waiting(message) | Health::Failing(message) if left.is_zero() => {
             Course::failed(CsvReason::InstallCheckFailed, timeout(&message))
         }
-        Health::Waiting(message) => waiting(format!("installing: {message}")),
+        Health::Waiting(message) => {
+            waiting(CsvReason::InstallWaiting, format!("installing: {message}"))
+        }
+        Health::Failing(message) => waiting(
+            CsvReason::ComponentUnhealthy,
+            format!("installing: {message}"),
+        ),
         Health::Unserved(message) if left.is_zero() => Course::failed(
             CsvReason::APIServiceInstallFailed,
             format!("APIService install failed: {message}"),
         ),
-        Health::Unserved(message) => waiting(unserved(&message)),
+        Health::Unserved(message) => waiting(CsvReason::InstallWaiting, unserved(&message)),
     }
 }
 

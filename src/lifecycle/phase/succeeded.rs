@@ -44,7 +44,9 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
             format!("installing: {message}"),
         ),
         Health::Disrupted => Course::stay().look_again(DISRUPTION_DELAY),
-        Health::Waiting(message) => unhealthy(format!("installing: {message}")),
+        Health::Waiting(message) | Health::Failing(message) => {
+            unhealthy(format!("installing: {message}"))
+        }
         Health::Unserved(message) => unhealthy(installing::unserved(&message)),
     }
 }

@@ -3,6 +3,7 @@
 use kube::ResourceExt as _;
 use serde_json::{Map, Value, json};
 
+use super::fates::Fates;
 use super::{Blocker, Crd, CustomResource, Estate, Facts, Goes, Reference, Stays, Wish, csv_names};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::subscription::NOT_READABLE;
@@ -14,6 +15,8 @@ use crate::lifecycle::targets::Targets;
 #[derive(Default)]
 pub(super) struct Definitions {
     pub(super) objects: Vec<Goes>,
+    /// Operators that go as well, and before a CRD does.
+    pub(super) awaited: Vec<Goes>,
     pub(super) goes: Vec<Goes>,
     /// CRDs that stay with marks that are to go.
     pub(super) unmarked: Vec<Goes>,
@@ -21,12 +24,12 @@ pub(super) struct Definitions {
     pub(super) blockers: Vec<Blocker>,
 }
 
-/// Decides about each CRD.
-pub(super) fn decide(estate: &Estate<'_>, wish: &Wish) -> Definitions {
+/// Decides about each CRD, as if everybody who goes were gone.
+pub(super) fn decide(estate: &Estate<'_>, wish: &Wish, fates: &Fates<'_>) -> Definitions {
     let mut all = Definitions::default();
     for crd in &estate.facts.crds {
-        let user = user(estate, crd);
-        match why_not(estate, wish, crd, user.as_ref()) {
+        let users = users(estate, fates, crd);
+        match why_not(estate, wish, crd, users.first()) {
             Err(blocker) => all.blockers.push(blocker),
             Ok(Some(why)) => {
                 all.stays.push(Stays {
@@ -35,7 +38,9 @@ pub(super) fn decide(estate: &Estate<'_>, wish: &Wish) -> Definitions {
                 });
                 let can_go = wish.policy == RemovalPolicy::Everything && !is_found(crd);
                 let going = |object: &CustomResource| {
-                    can_go && is_served(estate, object) && !user_serves(user.as_ref(), object)
+                    can_go
+                        && is_served(estate, object)
+                        && !users.iter().any(|user| user.serves(object))
                 };
                 all.split(estate, crd, going);
                 if unmark(crd, estate.facts).is_some() {
@@ -51,6 +56,8 @@ pub(super) fn decide(estate: &Estate<'_>, wish: &Wish) -> Definitions {
                     "it came with the operator"
                 };
                 all.goes.push(goes(crd, why));
+                let others = fates.going().filter(|csv| has(csv, crd));
+                all.awaited.extend(others.map(|csv| awaited(csv, crd)));
             }
         }
     }
@@ -97,6 +104,16 @@ fn goes(crd: &Crd, why: &str) -> Goes {
         is_going: crd.is_going,
         finalizers: Vec::new(),
         uid: crd.uid.clone(),
+    }
+}
+
+fn awaited(csv: &ClusterServiceVersion, crd: &Crd) -> Goes {
+    Goes {
+        object: Reference::csv(csv),
+        why: format!("{} goes after it", crd.name),
+        is_going: true,
+        finalizers: csv.finalizers().to_vec(),
+        uid: csv.uid().unwrap_or_default(),
     }
 }
 
@@ -170,21 +187,53 @@ impl User<'_> {
             }
         }
     }
+
+    /// Whether it is there for an object, or may be.
+    fn serves(&self, object: &CustomResource) -> bool {
+        match self {
+            Self::Owns(csv) => {
+                let targets = csv.annotations().get(labels::TARGET_NAMESPACES);
+                targets.is_none_or(|targets| {
+                    let names: Vec<String> = targets.split(',').map(str::to_owned).collect();
+                    object.namespace.is_empty()
+                        || Targets::from_status(&names).contains(&object.namespace)
+                })
+            }
+            Self::Needs(_) | Self::Awaits(_) => true,
+        }
+    }
 }
 
-fn user<'a>(estate: &Estate<'a>, crd: &Crd) -> Option<User<'a>> {
-    let staying = || estate.staying.iter().copied();
-    let named = |list: &[crate::api::cluster_service_version::apis::CrdDescription]| {
-        list.iter().any(|it| it.name == crd.name)
+/// All who stay and have to do with a CRD, its owners first.
+fn users<'a>(estate: &Estate<'a>, fates: &Fates<'a>, crd: &Crd) -> Vec<User<'a>> {
+    let owners = fates.staying().filter(|csv| owns(csv, crd));
+    let dependents = fates.staying().filter(|csv| needs(csv, crd));
+    let mut users: Vec<User<'_>> = owners.map(User::Owns).collect();
+    users.extend(dependents.map(User::Needs));
+    users.extend(waiting(estate, fates, crd).map(User::Awaits));
+    users
+}
+
+fn owns(csv: &ClusterServiceVersion, crd: &Crd) -> bool {
+    let owned = &csv.spec.custom_resource_definitions.owned;
+    owned.iter().any(|it| it.name == crd.name)
+}
+
+fn needs(csv: &ClusterServiceVersion, crd: &Crd) -> bool {
+    let required = &csv.spec.custom_resource_definitions.required;
+    required.iter().any(|it| it.name == crd.name)
+}
+
+fn has(csv: &ClusterServiceVersion, crd: &Crd) -> bool {
+    owns(csv, crd) || needs(csv, crd)
+}
+
+/// A Subscription that is about to install something that brings a CRD.
+fn waiting(estate: &Estate<'_>, fates: &Fates<'_>, crd: &Crd) -> Option<String> {
+    let key = |csv: &ClusterServiceVersion| {
+        format!("{}/{}", csv.namespace().unwrap_or_default(), csv.name_any())
     };
-    let owner = staying().find(|csv| named(&csv.spec.custom_resource_definitions.owned));
-    if let Some(csv) = owner {
-        return Some(User::Owns(csv));
-    }
-    let dependent = staying().find(|csv| named(&csv.spec.custom_resource_definitions.required));
-    if let Some(csv) = dependent {
-        return Some(User::Needs(csv));
-    }
+    let going: Vec<String> = fates.going().map(key).collect();
     let alongside: Vec<&str> = alongside(crd).map(|(_, csv)| csv).collect();
     let own = Reference::subscription(&estate.facts.subscription);
     let waiting = estate.facts.subscriptions.iter().find(|it| {
@@ -194,32 +243,12 @@ fn user<'a>(estate: &Estate<'a>, crd: &Crd) -> Option<User<'a>> {
         it.metadata.deletion_timestamp.is_none()
             && Reference::subscription(it) != own
             && keys.any(|key| {
-                alongside.contains(&key.as_str()) && !estate.facts.leaving.contains(&key)
+                alongside.contains(&key.as_str())
+                    && !estate.facts.leaving.contains(&key)
+                    && !going.contains(&key)
             })
     });
-    waiting.map(|it| {
-        User::Awaits(format!(
-            "{}/{}",
-            it.namespace().unwrap_or_default(),
-            it.name_any()
-        ))
-    })
-}
-
-/// Whether another operator that has the CRD is there for an object, or may be.
-fn user_serves(user: Option<&User<'_>>, object: &CustomResource) -> bool {
-    match user {
-        None => false,
-        Some(User::Owns(csv)) => {
-            let targets = csv.annotations().get(labels::TARGET_NAMESPACES);
-            targets.is_none_or(|targets| {
-                let names: Vec<String> = targets.split(',').map(str::to_owned).collect();
-                object.namespace.is_empty()
-                    || Targets::from_status(&names).contains(&object.namespace)
-            })
-        }
-        Some(User::Needs(_) | User::Awaits(_)) => true,
-    }
+    waiting.map(|it| format!("{}/{}", it.namespace().unwrap_or_default(), it.name_any()))
 }
 
 /// Whether it was there before any plan brought it.
@@ -254,7 +283,7 @@ pub fn unmark(crd: &Crd, facts: &Facts) -> Option<Value> {
     }
     let mut annotations = Map::new();
     for (key, csv) in alongside(crd) {
-        let stays = estate.staying.iter().any(|it| {
+        let stays = estate.others.iter().any(|it| {
             let namespace = it.namespace().unwrap_or_default();
             format!("{namespace}/{}", it.name_any()) == csv
         });

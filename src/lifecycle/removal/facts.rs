@@ -66,11 +66,19 @@ impl Wish {
         }
     }
 
-    /// What is wished for a dependency: the same, but for CRDs that are named.
-    #[must_use]
-    pub fn for_dependency(&self) -> Self {
+    /// What is wished for a dependency that goes by a policy: the same, but for CRDs that are named.
+    pub(super) fn for_dependency(&self, policy: RemovalPolicy) -> Self {
         Self {
+            policy,
+            dependencies: self.prunes(),
             crds: BTreeSet::new(),
+        }
+    }
+
+    /// The same with dependencies.
+    pub(super) fn pruning(&self) -> Self {
+        Self {
+            dependencies: true,
             ..self.clone()
         }
     }

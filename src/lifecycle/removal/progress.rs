@@ -62,6 +62,13 @@ impl Removal {
                 OPERATOR_PRESENT,
                 format!("removing what is left: {objects}"),
             ),
+            Step::AwaitOthers => (
+                CRDS_PRESENT,
+                format!(
+                    "its CRDs are of others as well, which are being removed, and go after them: \
+                     {objects}"
+                ),
+            ),
             Step::DeleteDefinitions => (CRDS_PRESENT, format!("removing {objects}")),
             Step::UnmarkDefinitions | Step::Afterwards => (
                 CRDS_PRESENT,

@@ -326,6 +326,101 @@ fn a_crd_that_another_operator_owns_stays_with_the_objects_that_one_serves() {
     assert_eq!(goes(&removal, Step::DeleteDefinitions), [""; 0]);
 }
 
+/// The same with mole, which owns the API as well, and goes by a policy.
+fn with_going_owner(policy: &str) -> Facts {
+    let mut shared = facts();
+    shared.csvs.push(csv("quay", "mole", &["Gopher"], &[]));
+    let more = json!({
+        "metadata": {"namespace": "quay", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"policy": {"removal": policy}},
+    });
+    shared.subscriptions.push(subscription("mole", &more));
+    let objects = [(NAMESPACE, "mine"), ("quay", "theirs")];
+    shared.crds = vec![crd("Gopher", "gopher", &objects)];
+    shared.targets = Some(Targets::All);
+    shared
+}
+
+#[test]
+fn what_two_operators_serve_goes_when_both_do_and_the_crd_after_both() {
+    for policy in ["Operator", "Everything"] {
+        let mut shared = with_going_owner(policy);
+        let removal = plan(&shared, &everything());
+        assert_eq!(
+            goes(&removal, Step::DeleteCustomResources),
+            ["Gopher port/mine", "Gopher quay/theirs"]
+        );
+        shared.crds[0].objects = Ok(Vec::new());
+        shared.csvs.remove(0);
+        let removal = plan(&shared, &everything());
+        assert!(matches!(removal.next(), Move::Wait(stage) if stage.step == Step::AwaitOthers));
+        let (reason, message) = removal.told().unwrap();
+        assert_eq!(reason, "CustomResourceDefinitionsPresent");
+        assert!(message.contains("quay/mole.v1"), "{message}");
+        shared.csvs.clear();
+        let removal = plan(&shared, &everything());
+        assert!(
+            matches!(removal.next(), Move::Act(stage) if stage.step == Step::DeleteDefinitions)
+        );
+    }
+}
+
+#[test]
+fn an_operator_that_is_removed_and_still_needed_stays_with_what_it_serves() {
+    let mut shared = with_going_owner("Everything");
+    shared.csvs[1] = csv("quay", "mole", &["Gopher", "Hill"], &[]);
+    shared.csvs.push(csv("quay", "crane", &[], &["Hill"]));
+    let removal = plan(&shared, &everything());
+    assert_eq!(
+        goes(&removal, Step::DeleteCustomResources),
+        ["Gopher port/mine"]
+    );
+    let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
+    assert!(why.contains("quay/mole.v1 owns it as well"), "{why}");
+}
+
+#[test]
+fn objects_stay_while_anybody_needs_their_crd_whoever_else_owns_it() {
+    let mut shared = facts();
+    shared.csvs.push(csv("quay", "mole", &["Gopher"], &[]));
+    shared.csvs.push(csv("quay", "crane", &[], &["Gopher"]));
+    let removal = plan(&shared, &everything());
+    assert_eq!(goes(&removal, Step::DeleteCustomResources), [""; 0]);
+}
+
+#[test]
+fn of_several_wishes_for_a_dependency_the_most_careful_counts() {
+    let mut facts = with_dependency();
+    facts.csvs.push(csv(NAMESPACE, "mole", &[], &["Burrow"]));
+    let burrow = facts.subscriptions[1].clone();
+    let more = |policy: &str, prunes: bool| {
+        json!({
+            "metadata": {
+                "deletionTimestamp": "2026-01-01T00:00:00Z",
+                "annotations": {labels::PRUNE_DEPENDENCIES: prunes.to_string()},
+            },
+            "spec": {"policy": {"removal": policy}},
+        })
+    };
+    for (policy, prunes, expected) in [
+        ("Everything", false, RemovalPolicy::Everything),
+        ("Operator", true, RemovalPolicy::Operator),
+        // What it does not ask for is not its matter.
+        ("Operator", false, RemovalPolicy::Everything),
+    ] {
+        facts.subscriptions.truncate(2);
+        let mole = subscription("mole", &more(policy, prunes));
+        facts.subscriptions.push(mole);
+        let removal = plan(&facts, &everything());
+        assert_eq!(
+            goes(&removal, Step::HandOverDependencies),
+            ["Subscription port/burrow"]
+        );
+        let handed = wish_for(&burrow, &facts, &everything());
+        assert_eq!((handed.policy, handed.dependencies), (expected, true));
+    }
+}
+
 #[test]
 fn a_crd_with_objects_that_the_operator_does_not_serve_stays_unless_it_is_named() {
     let mut abroad = facts();
@@ -531,11 +626,15 @@ fn what_is_left_goes_unless_it_is_somebody_elses_as_well() {
     ] {
         named.labels.insert(key.to_owned(), value.to_owned());
     }
-    facts.marked = vec![owned, labelled, named, marked("ConfigMap", "left")];
+    // That of a package that is gone says nothing.
+    let mut stale = marked("ConfigMap", "stale");
+    let mark = "operators.coreos.com/shrew.quay".to_owned();
+    stale.labels.insert(mark, String::new());
+    facts.marked = vec![owned, labelled, named, stale, marked("ConfigMap", "left")];
     let removal = plan(&facts, &operator());
     assert_eq!(
         goes(&removal, Step::DeleteLeftovers),
-        ["ConfigMap port/left"]
+        ["ConfigMap port/left", "ConfigMap port/stale"]
     );
     for stays in [
         "ConfigMap port/owned",

@@ -221,6 +221,16 @@ fn the_phase_tells_how_far_it_is(#[case] phase: &str, #[case] progress: Progress
 }
 
 #[test]
+fn an_install_whose_pods_fail_counts_as_failed() {
+    let status = json!({"phase": "Installing", "reason": "ComponentUnhealthy"});
+    let failing = csv(json!({"status": status}));
+    assert_eq!(one(installed(&[failing], &[])).progress, Progress::Failed);
+    let status = json!({"phase": "Installing", "reason": "InstallWaiting"});
+    let waiting = csv(json!({"status": status}));
+    assert_eq!(one(installed(&[waiting], &[])).progress, Progress::Underway);
+}
+
+#[test]
 fn copies_are_left_out_and_what_is_being_deleted_counts() {
     let copy = csv(json!({"metadata": {"labels": {"olm.copiedFrom": "other"}}}));
     let going = csv(json!({"metadata": {

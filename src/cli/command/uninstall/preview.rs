@@ -15,7 +15,7 @@ use crate::api::subscription::Subscription;
 use crate::cli::failure::Failure;
 use crate::cli::printer::visible;
 use crate::controller::removal::{Remover, Surroundings};
-use crate::lifecycle::removal::{Goes, Reference, Removal, Stays, Step, Wish, plan};
+use crate::lifecycle::removal::{Goes, Reference, Removal, Stays, Step, Wish, plan, wish_for};
 
 /// What goes with a Subscription and with those that it hands over.
 pub(super) struct Preview {
@@ -79,7 +79,7 @@ impl Preview {
                             names.contains(&&Reference::subscription(it))
                                 && !preview.has(&it.name_any())
                         });
-                        left.extend(handed.map(|it| (it.clone(), wish.for_dependency())));
+                        left.extend(handed.map(|it| (it.clone(), wish_for(it, &facts, &wish))));
                     }
                     _ => {}
                 }
@@ -141,7 +141,7 @@ impl Preview {
             .filter(|stage| {
                 !matches!(
                     stage.step,
-                    Step::HandOverDependencies | Step::UnmarkDefinitions
+                    Step::HandOverDependencies | Step::AwaitOthers | Step::UnmarkDefinitions
                 )
             })
             .flat_map(|stage| stage.objects.iter().map(|it| (stage.step, it)))
@@ -278,7 +278,7 @@ fn title(step: Step) -> Option<&'static str> {
         Step::DeleteLeftovers => "what it has",
         Step::DeleteDefinitions => "CRDs",
         Step::Afterwards => "at last",
-        Step::HandOverDependencies | Step::UnmarkDefinitions => return None,
+        Step::HandOverDependencies | Step::AwaitOthers | Step::UnmarkDefinitions => return None,
     })
 }
 

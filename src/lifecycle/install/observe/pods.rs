@@ -41,23 +41,57 @@ pub fn explain(
     pods: &[Pod],
     now: &Time,
 ) -> Installation {
-    let with_pods = |message: String| match trouble(desired, seen, pods, now) {
-        Some(trouble) => format!("{}; {trouble}", message.trim_end_matches('.')),
-        None => message,
+    let with = |message: String, trouble: &Trouble| {
+        let message = message.trim_end_matches('.');
+        format!("{message}; {}", trouble.message)
     };
+    let trouble = || trouble(desired, seen, pods, now);
     match installation {
-        Installation::Waiting { message } => Installation::Waiting {
-            message: with_pods(message),
+        Installation::Waiting { message, .. } => match trouble() {
+            Some(trouble) => Installation::Waiting {
+                message: with(message, &trouble),
+                is_failing: trouble.is_failure,
+            },
+            None => Installation::Waiting {
+                message,
+                is_failing: false,
+            },
         },
         Installation::Stuck { message } => Installation::Stuck {
-            message: with_pods(message),
+            message: match trouble() {
+                Some(trouble) => with(message, &trouble),
+                None => message,
+            },
         },
         other => other,
     }
 }
 
+/// What keeps a Pod from running.
+struct Trouble {
+    message: String,
+    /// Whether it was tried and failed; else it may only take long.
+    is_failure: bool,
+}
+
+impl Trouble {
+    fn failure(message: String) -> Self {
+        Self {
+            message,
+            is_failure: true,
+        }
+    }
+
+    fn delay(message: String) -> Self {
+        Self {
+            message,
+            is_failure: false,
+        }
+    }
+}
+
 /// The first trouble of the first Deployment that is not ready and has one.
-fn trouble(desired: &Desired, seen: &Seen, pods: &[Pod], now: &Time) -> Option<String> {
+fn trouble(desired: &Desired, seen: &Seen, pods: &[Pod], now: &Time) -> Option<Trouble> {
     desired.deployments.iter().find_map(|deployment| {
         let name = text(deployment, "/metadata/name");
         let live = seen.get(&Key::of(deployment))?;
@@ -71,7 +105,7 @@ fn trouble(desired: &Desired, seen: &Seen, pods: &[Pod], now: &Time) -> Option<S
         // The newest Pods are those that are waited for.
         pods.sort_by_cached_key(|pod| (pod.creation_timestamp(), pod.name_any()));
         let told = pods.into_iter().rev().find_map(|pod| of_pod(pod, now));
-        told.or_else(|| without_pods(live))
+        told.or_else(|| without_pods(live).map(Trouble::failure))
     })
 }
 
@@ -93,10 +127,10 @@ fn without_pods(deployment: &Value) -> Option<String> {
     Some(format!("its Pods cannot be created: {message}"))
 }
 
-fn of_pod(pod: &Pod, now: &Time) -> Option<String> {
+fn of_pod(pod: &Pod, now: &Time) -> Option<Trouble> {
     let name = pod.name_any();
     if let Some(why) = unschedulable(pod) {
-        return Some(format!("no node takes Pod {name}: {why}"));
+        return Some(Trouble::delay(format!("no node takes Pod {name}: {why}")));
     }
     let status = pod.status.as_ref()?;
     let init = status.init_container_statuses.as_deref();
@@ -109,11 +143,11 @@ fn of_pod(pod: &Pod, now: &Time) -> Option<String> {
         let containers = containers.unwrap_or_default().iter();
         let mut unready = containers.filter(|status| is_unready(status, now));
         let container = unready.next()?;
-        Some(format!(
+        Some(Trouble::delay(format!(
             "container {} of Pod {name} runs and is not ready: see its readiness probe and `{}`",
             container.name,
             logs(pod, &container.name, "")
-        ))
+        )))
     };
     broken.or_else(unready)
 }
@@ -129,7 +163,7 @@ pub(super) fn unschedulable(pod: &Pod) -> Option<&str> {
     Some(condition.message.as_deref().unwrap_or("it does not fit"))
 }
 
-fn of_container(pod: &Pod, status: &ContainerStatus) -> Option<String> {
+fn of_container(pod: &Pod, status: &ContainerStatus) -> Option<Trouble> {
     let who = format!("container {} of Pod {}", status.name, pod.name_any());
     let state = status.state.as_ref();
     let waiting = state.and_then(|state| state.waiting.as_ref());
@@ -144,11 +178,12 @@ fn of_container(pod: &Pod, status: &ContainerStatus) -> Option<String> {
             "{who} waits for its image {} (ImagePullBackOff)",
             status.image
         );
-        return Some(with(&what, why));
+        return Some(Trouble::failure(with(&what, why)));
     }
     if let Some(ended) = bad_end(status) {
         // Each time it is started again it says something else for a moment.
-        let ends = if status.restart_count > 0 || reason == CRASHING {
+        let again = status.restart_count > 0 || reason == CRASHING;
+        let ends = if again {
             format!("{who} ends again and again ({CRASHING}), last with")
         } else {
             format!("{who} ended with")
@@ -156,12 +191,17 @@ fn of_container(pod: &Pod, status: &ContainerStatus) -> Option<String> {
         let what = format!("{ends} {}", end(ended));
         let said = last_words(ended.message.as_deref().unwrap_or_default());
         let see = logs(pod, &status.name, " --previous");
-        return Some(format!("{}; see `{see}`", with(&what, &said)));
+        return Some(Trouble {
+            message: format!("{}; see `{see}`", with(&what, &said)),
+            // Once is no habit: it may have been too early.
+            is_failure: again,
+        });
     }
     if reason.is_empty() || STARTING.contains(&reason) {
         return None;
     }
-    Some(with(&format!("{who} cannot start ({reason})"), why))
+    let what = format!("{who} cannot start ({reason})");
+    Some(Trouble::failure(with(&what, why)))
 }
 
 fn with(what: &str, why: &str) -> String {

@@ -32,7 +32,7 @@ fn after(desired: &Desired, change: impl FnOnce(&mut Value)) -> Seen {
 fn message(installation: &Installation) -> &str {
     match installation {
         Installation::Differs { message }
-        | Installation::Waiting { message }
+        | Installation::Waiting { message, .. }
         | Installation::Stuck { message } => message,
         Installation::Ready => "",
     }

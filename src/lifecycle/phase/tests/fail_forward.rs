@@ -1,6 +1,6 @@
 //! OperatorGroups that fail forward, and those that do not.
 
-use super::world::{Csv as _, World, csv, running};
+use super::world::{Csv as _, World, crashing, csv, running, time, waiting};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
 
@@ -126,4 +126,55 @@ fn with_fail_forward_a_csv_that_runs_again_says_so_before_it_makes_room() {
         &CsvReason::BeingReplaced,
         "being replaced by csv: csv2",
     );
+}
+
+// One that is being replaced by one that is being installed, and a third one, which is ready.
+fn on_its_way() -> World {
+    let next = ready(csv("csv3", &CsvPhase::Pending).replaces("csv2"));
+    let middle = csv("csv2", &CsvPhase::Installing).replaces("csv1").since(0);
+    World::new([csv("csv1", &CsvPhase::Replacing), middle, next])
+}
+
+#[test]
+fn one_whose_pods_fail_says_so_and_has_its_time_as_long_as_nobody_wants_another_version() {
+    let mut world = on_its_way().with_installed("csv2", crashing());
+    world.csvs.truncate(2);
+    world.sync_one("csv2");
+    let (installing, unhealthy) = (CsvPhase::Installing, CsvReason::ComponentUnhealthy);
+    let words = "installing: waiting for deployment dep1 to become ready: CrashLoopBackOff";
+    world.expect("csv2", &installing, &unhealthy, words);
+    world.now = time(301);
+    world.sync_one("csv2");
+    let reason = CsvReason::InstallCheckFailed;
+    world.expect("csv2", &CsvPhase::Failed, &reason, "install timeout");
+}
+
+#[test]
+fn one_whose_pods_fail_makes_room_at_once_for_one_that_is_ready() {
+    let mut world = on_its_way().with_installed("csv2", crashing());
+    world.sync_one("csv2");
+    let words = "being replaced by csv: csv3, although this one does not work (ComponentUnhealthy)";
+    let reason = CsvReason::BeingReplaced;
+    world.expect("csv2", &CsvPhase::Replacing, &reason, words);
+    world.expect_phase("csv1", &CsvPhase::Replacing);
+    for _ in 0..10 {
+        world.sync();
+    }
+    world.expect_phase("csv3", &CsvPhase::Succeeded);
+    assert_eq!(world.csvs.len(), 1);
+}
+
+#[test]
+fn one_whose_pods_fail_makes_no_room_for_one_that_is_not_ready() {
+    let mut world = on_its_way().with_installed("csv2", crashing());
+    world.csvs[2] = csv("csv3", &CsvPhase::Pending).replaces("csv2");
+    world.sync_one("csv2");
+    world.expect_phase("csv2", &CsvPhase::Installing);
+}
+
+#[test]
+fn one_that_only_takes_long_makes_no_room() {
+    let mut world = on_its_way().with_installed("csv2", waiting());
+    world.sync_one("csv2");
+    world.expect_phase("csv2", &CsvPhase::Installing);
 }

@@ -40,7 +40,10 @@ fn another_message_is_written_and_told_without_an_entry_in_the_history() {
     let history = world.status("csv1").conditions;
     let message = "waiting for deployment dep2 to become ready: 1 of 2".to_owned();
     world.installed.get_mut("csv1").unwrap().installation =
-        crate::lifecycle::install::state::Installation::Waiting { message };
+        crate::lifecycle::install::state::Installation::Waiting {
+            message,
+            is_failing: false,
+        };
     world.now = time(1);
     world.sync();
     assert_eq!(world.status("csv1").conditions, history);

@@ -425,7 +425,21 @@ pub(super) fn drifted() -> Installed {
 pub(super) fn waiting() -> Installed {
     let message = "waiting for deployment dep1 to become ready: 0 of 1".to_owned();
     Installed {
-        installation: Installation::Waiting { message },
+        installation: Installation::Waiting {
+            message,
+            is_failing: false,
+        },
+        ..running()
+    }
+}
+
+pub(super) fn crashing() -> Installed {
+    let message = "waiting for deployment dep1 to become ready: CrashLoopBackOff".to_owned();
+    Installed {
+        installation: Installation::Waiting {
+            message,
+            is_failing: true,
+        },
         ..running()
     }
 }

@@ -32,6 +32,10 @@ fn waiting(reason: &str, message: &str) -> Value {
 
 /// What is said of a Deployment that is not ready and has these Pods.
 fn told(pods: &[Pod], deployment: impl FnOnce(&mut Value)) -> String {
+    told_and_failing(pods, deployment).0
+}
+
+fn told_and_failing(pods: &[Pod], deployment: impl FnOnce(&mut Value)) -> (String, bool) {
     let desired = install(&csv_with(&json!({})), &ServingCertificates::new());
     let mut seen = cluster_after(&desired);
     let mut live = seen
@@ -42,9 +46,15 @@ fn told(pods: &[Pod], deployment: impl FnOnce(&mut Value)) -> String {
     deployment(&mut live);
     seen.insert(live);
     let message = "waiting for op: too few.".to_owned();
-    let waiting = Installation::Waiting { message };
+    let waiting = Installation::Waiting {
+        message,
+        is_failing: false,
+    };
     match explain(waiting, &desired, &seen, pods, &now()) {
-        Installation::Waiting { message } => message,
+        Installation::Waiting {
+            message,
+            is_failing,
+        } => (message, is_failing),
         other => panic!("{other:?}"),
     }
 }
@@ -170,4 +180,23 @@ fn last_words_are_cut_to_their_end() {
     let said = last_words(&format!("{}end", "ä".repeat(1000)));
     assert_eq!(said.chars().count(), LAST_WORDS + 1);
     assert!(said.starts_with('…') && said.ends_with("end"), "{said}");
+}
+
+#[rstest]
+#[case::crashing(container(&waiting("CrashLoopBackOff", ""), &ended(42, ""), 3), true)]
+#[case::without_an_image(container(&waiting("ImagePullBackOff", "no such image"), &json!({}), 0), true)]
+#[case::without_its_secret(container(&waiting("CreateContainerConfigError", ""), &json!({}), 0), true)]
+#[case::ended_once(container(&ended(1, ""), &json!({}), 0), false)]
+#[case::slow(container(&json!({"running": {"startedAt": "2020-01-01T00:00:00Z"}}), &json!({}), 0), false)]
+fn what_was_tried_and_failed_is_told_apart_from_what_takes_long(
+    #[case] status: Value,
+    #[case] fails: bool,
+) {
+    let pod = pod(
+        "p",
+        "2026-01-01T00:00:00Z",
+        &json!({"containerStatuses": [status]}),
+    );
+    let (message, is_failing) = told_and_failing(&[pod], |_| {});
+    assert_eq!(is_failing, fails, "{message}");
 }
