@@ -39,6 +39,7 @@ mod plans_of_subscriptions;
 mod plugin;
 mod pods;
 mod proxies;
+mod publishing;
 mod remote_catalogs;
 mod replicas;
 mod rotation;
