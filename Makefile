@@ -52,7 +52,7 @@ test-local: ## Only the tests of the local cluster's own tool
 	cd deploy/local && go test -count=1 ./...
 # One cluster serves the whole run, and goes when it is over, however it ends.
 test-cluster: ## Only the tests on a real cluster; TEST=name for one of them
-	cargo build --example stand-in
+	cargo build --example stand-in --example fleet
 	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && cargo test --test cluster $(TEST)
 # On a cluster of their own: Chandler looks after all of it.
 test-tutorials: ## Only the tests that do what the tutorials say; TEST=name for one of them

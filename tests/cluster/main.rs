@@ -23,6 +23,8 @@ mod csv_upgrades;
 mod dependencies;
 mod deploy;
 mod fail_forward;
+mod fleet;
+mod fleet_gopher;
 mod garbage;
 mod group_members;
 mod hub;
