@@ -29,14 +29,13 @@ help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo demo-down
-demo: ## A cluster, an operator published to its registry, and Chandler that installs it
-	@deploy/demo.sh
-demo-down: ## Take the demo's Chandler and its cluster down
-	@deploy/demo-down.sh
-	@$(LOCAL) down --name demo
+demo: ## A cluster with the fleet: gopher and Harbor installed, used and upgraded; PROFILE=release for fast programs
+	@PROFILE=$(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),dev) deploy/demo/run
+demo-down: ## Take the demo down
+	@deploy/demo/down
 
-.PHONY: test test-unit test-registry test-browser test-cluster test-local
-test: test-unit test-registry test-browser test-local test-cluster ## All tests, on a real Kubernetes and a real registry
+.PHONY: test test-unit test-registry test-browser test-cluster test-tutorials test-local
+test: test-unit test-registry test-browser test-local test-cluster test-tutorials ## All tests, on a real Kubernetes and a real registry
 	@echo "all tests passed"
 test-unit: ## Only the tests that need no cluster
 	cargo test --lib --bins --examples --test it
@@ -53,8 +52,13 @@ test-local: ## Only the tests of the local cluster's own tool
 	cd deploy/local && go test -count=1 ./...
 # One cluster serves the whole run, and goes when it is over, however it ends.
 test-cluster: ## Only the tests on a real cluster; TEST=name for one of them
-	cargo build --example stand-in
+	cargo build --example stand-in --example fleet
 	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && cargo test --test cluster $(TEST)
+# On a cluster of their own: Chandler looks after all of it.
+test-tutorials: ## Only the tests that do what the tutorials say; TEST=name for one of them
+	cargo build --bin chandler --example fleet --example pack-image
+	@trap '$(LOCAL) down --name tutorials' EXIT; $(LOCAL) up --name tutorials && \
+	  CHANDLER_TEST_CLUSTER=tutorials cargo test --test tutorials $(TEST)
 
 .PHONY: soak bench parity
 soak: ## Long runs: many more random cases, everything killed again and again (from write FIRST=n on), ten quiet minutes
@@ -77,8 +81,8 @@ lint: ## Everything that is checked without being run
 	cargo clippy --all-targets -- -D warnings
 	@cd deploy/local && test -z "$$(gofmt -l .)" || { echo "error: run \`make fmt\`"; exit 1; }
 	cd deploy/local && go vet ./...
-	@if command -v shellcheck >/dev/null; then shellcheck $(LOCAL) deploy/demo.sh deploy/demo-down.sh .ci/run \
-	  tests/browser/needs.sh; \
+	@if command -v shellcheck >/dev/null; then shellcheck -x $(LOCAL) deploy/demo/run deploy/demo/down \
+	  deploy/demo/publish deploy/demo/forward .ci/run tests/browser/needs.sh; \
 	  else echo "shellcheck is not installed: scripts not checked"; fi
 fmt: ## Format all code
 	cargo fmt

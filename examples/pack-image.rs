@@ -1,14 +1,14 @@
 //! Packs a static binary as an OCI image, without a container engine: what `make image` runs.
 //!
 //! ```text
-//! pack-image --binary FILE --layout DIR [--tag TAG] [--push REFERENCE [--plain-http]]
+//! pack-image --binary FILE --layout DIR [--tag TAG] [--uncompressed] [--push REFERENCE [--plain-http]]
 //! ```
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use chandler::oci::image::{File, Image, Start};
+use chandler::oci::image::{Compression, File, Image, Start};
 use chandler::oci::layout;
 use chandler::oci::push::{Transport, push};
 use clap::Parser;
@@ -31,6 +31,9 @@ struct Args {
     /// The tag in the layout
     #[arg(long, default_value = "latest")]
     tag: String,
+    /// Leave the program as large as it is: for a registry on the same machine that is faster
+    #[arg(long)]
+    uncompressed: bool,
     /// Push the image to this reference too
     #[arg(long, value_name = "REFERENCE")]
     push: Option<String>,
@@ -95,7 +98,12 @@ async fn run(args: Args) -> anyhow::Result<()> {
             args.certificates.display()
         );
     }
-    let image = Image::build(files, &start)?;
+    let compression = if args.uncompressed {
+        Compression::None
+    } else {
+        Compression::Gzip
+    };
+    let image = Image::build_layers(vec![files], &start, compression)?;
     layout::write(&args.layout, &args.tag, &image)?;
     anstream::println!("{} in {}", image.manifest.digest, args.layout.display());
     if let Some(reference) = args.push {

@@ -18,8 +18,10 @@
 mod api;
 mod condition;
 mod hooks;
+#[path = "../serving/tls.rs"]
 mod tls;
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -31,8 +33,22 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
+use tls::Place;
+
 /// How long `fetch` waits for a good answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Where webhooks are served.
+const HOOKS: Place = Place::hooks(everywhere(9443));
+/// Where APIs are served, and with what, as servers made with Kubernetes' own library do it.
+const API: Place = Place {
+    address: everywhere(5443),
+    certificate: "/apiserver.local.config/certificates/apiserver.crt",
+    key: "/apiserver.local.config/certificates/apiserver.key",
+};
+
+const fn everywhere(port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port)
+}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<ExitCode> {
@@ -93,8 +109,8 @@ async fn operate(name: &str, parts: &[&str]) -> anyhow::Result<()> {
     let mut doing = JoinSet::new();
     for part in parts {
         match part.split_once('=').unwrap_or((part, "")) {
-            ("hooks", _) => doing.spawn(tls::serve(tls::HOOKS, hooks::router(name))),
-            ("api", _) => doing.spawn(tls::serve(tls::API, api::router(name))),
+            ("hooks", _) => doing.spawn(tls::serve(HOOKS, hooks::router(name))),
+            ("api", _) => doing.spawn(tls::serve(API, api::router(name))),
             ("condition", config_map) => {
                 let mut terminate = signal(SignalKind::terminate())?;
                 let tell = condition::tell(config_map.to_owned());

@@ -27,6 +27,7 @@ mod crds;
 mod csv;
 mod fbc;
 mod fbc_data;
+mod fleet;
 mod hub;
 mod package_api;
 mod resolver_explanations;

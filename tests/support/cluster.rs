@@ -14,6 +14,8 @@ pub struct Cluster {
     kubectl: PathBuf,
     /// The registry that this machine and the cluster's nodes reach at the same address.
     pub registry: Option<String>,
+    /// The same one for what runs in pods, where that is another address.
+    pub pod_registry: Option<String>,
     /// Whether pods really run, rather than only seem to.
     pub real_node: bool,
 }
@@ -95,7 +97,8 @@ impl Cluster {
         &self.kubectl
     }
 
-    async fn find_or_start() -> anyhow::Result<Self> {
+    /// The cluster as it is.
+    pub async fn find_or_start() -> anyhow::Result<Self> {
         let environment = if let Ok(environment) = environment().await {
             environment
         } else {
@@ -123,6 +126,7 @@ impl Cluster {
             // A cluster of one's own has a registry only if its user names one.
             registry: value("CHANDLER_REGISTRY")
                 .or_else(|| std::env::var("CHANDLER_REGISTRY").ok()),
+            pod_registry: value("CHANDLER_POD_REGISTRY"),
             real_node: value("CHANDLER_REAL_NODE").is_none_or(|value| value == "true"),
         })
     }

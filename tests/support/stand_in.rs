@@ -23,38 +23,8 @@ pub struct StandIn {
 impl StandIn {
     /// Pushes the stand-in to the cluster's registry; none where it could not run.
     pub async fn at_hand(case: &Case) -> anyhow::Result<Option<Self>> {
-        if !case.cluster.real_node {
-            skipped(&case.name, "no real node: that needs root on Linux");
-            return Ok(None);
-        }
-        let Some(registry) = &case.cluster.registry else {
-            skipped(
-                &case.name,
-                "CHANDLER_REGISTRY names no registry that your cluster can pull from",
-            );
-            return Ok(None);
-        };
-        let content =
-            fs_err::read(binary()?).context("run `make test-cluster`, which builds it")?;
-        ensure!(
-            !content.windows(9).any(|window| window == b"/ld-linux"),
-            "the stand-in is not static, and an image holds nothing else: run `make test-cluster`"
-        );
-        let start = Start {
-            entrypoint: vec!["/stand-in".to_owned()],
-            user: "65532:65532".to_owned(),
-            ..Start::default()
-        };
-        let file = File {
-            path: "stand-in".to_owned(),
-            mode: 0o755,
-            content,
-        };
-        let image = Image::build(vec![file], &start)?;
-        let reference = format!("{registry}/chandler-test/stand-in:latest");
-        let pushed = push(&image, &reference, Transport::Plain).await?;
-        ensure!(pushed.ends_with(&image.manifest.digest), "{pushed}");
-        Ok(Some(Self { image: pushed }))
+        let image = push_program(case, "stand-in").await?;
+        Ok(image.map(|image| Self { image }))
     }
 
     /// What a Deployment says whose Pods do this. Its readiness is that of the first port, if it has one.
@@ -79,14 +49,50 @@ impl StandIn {
 pub const HOOKS: u16 = 9443;
 pub const API: u16 = 5443;
 
-/// The example's binary, beside the folder of this test's own.
-fn binary() -> anyhow::Result<PathBuf> {
+/// Pushes an example's program to the cluster's registry and gives its image; none where it could not run.
+pub async fn push_program(case: &Case, program: &str) -> anyhow::Result<Option<String>> {
+    if !case.cluster.real_node {
+        skipped(&case.name, "no real node: that needs root on Linux");
+        return Ok(None);
+    }
+    let Some(registry) = &case.cluster.registry else {
+        skipped(
+            &case.name,
+            "CHANDLER_REGISTRY names no registry that your cluster can pull from",
+        );
+        return Ok(None);
+    };
+    let content =
+        fs_err::read(binary(program)?).context("run `make test-cluster`, which builds it")?;
+    ensure!(
+        !content.windows(9).any(|window| window == b"/ld-linux"),
+        "{program} is not static, and an image holds nothing else: run `make test-cluster`"
+    );
+    let start = Start {
+        entrypoint: vec![format!("/{program}")],
+        user: "65532:65532".to_owned(),
+        ..Start::default()
+    };
+    let file = File {
+        path: program.to_owned(),
+        mode: 0o755,
+        content,
+    };
+    let image = Image::build(vec![file], &start)?;
+    let reference = format!("{registry}/chandler-test/{program}:latest");
+    let pushed = push(&image, &reference, Transport::Plain).await?;
+    ensure!(pushed.ends_with(&image.manifest.digest), "{pushed}");
+    Ok(Some(pushed))
+}
+
+/// An example's binary, beside the folder of this test's own.
+fn binary(program: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let profile = own
         .parent()
         .and_then(|deps| deps.parent())
         .context("no target folder")?;
-    Ok(profile.join("examples/stand-in"))
+    Ok(profile.join("examples").join(program))
 }
 
 /// A webhook of operator `gopher` that is asked about its kind `Gopher`. What it is called by begins with

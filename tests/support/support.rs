@@ -16,6 +16,7 @@ pub mod csv;
 pub mod data;
 mod dump;
 pub mod expiring;
+pub mod fleet;
 pub mod gateway;
 pub mod hub;
 pub mod install;

@@ -11,6 +11,8 @@ pub(in crate::cli) struct Deploy {
     pub(in crate::cli) namespace: String,
     /// Also the namespace `operators` with an OperatorGroup for the whole cluster, as OperatorHub.io's
     /// install commands expect it
+    ///
+    /// kubectl knows OperatorGroups only after the CRDs are there: in a new cluster, apply twice.
     #[arg(long)]
     pub(in crate::cli) with_operators: bool,
     /// Further arguments of `chandler run`, such as `--plain-http=registry.local:5000`

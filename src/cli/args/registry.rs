@@ -9,7 +9,15 @@ use crate::oci::mirror::Rule;
 #[command(next_help_heading = "Options for registries")]
 pub(in crate::cli) struct Registry {
     /// Speak plain HTTP to this registry instead of HTTPS
-    #[arg(long, value_name = "HOST[:PORT]")]
+    ///
+    /// Several are separated by commas.
+    #[arg(
+        long,
+        value_name = "HOST[:PORT]",
+        env = "CHANDLER_PLAIN_HTTP",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
     pub(in crate::cli) plain_http: Vec<String>,
     /// Trust the certificate authorities in this PEM file for one registry
     #[arg(long, value_name = "HOST[:PORT]=FILE", value_parser = ca_file)]

@@ -100,7 +100,8 @@ pub(super) fn package(
     if !page.deprecations.is_empty() {
         out.heading("Deprecated");
         for deprecation in &page.deprecations {
-            out.line(&format!("{}: {}", deprecation.name, deprecation.message));
+            let message = in_one_line(&deprecation.message);
+            out.line(&format!("{}: {message}", deprecation.name));
         }
     }
     out.heading("Channels");
@@ -160,10 +161,8 @@ pub(super) fn version(page: &PackagePage, view: &VersionView) -> String {
     out.fact("installs in", &modes.join(", "));
     out.fact("Kubernetes", &at_least(summary));
     out.fact("image", &summary.image);
-    out.fact(
-        "deprecated",
-        summary.deprecation.as_deref().unwrap_or_default(),
-    );
+    let deprecation = summary.deprecation.as_deref().unwrap_or_default();
+    out.fact("deprecated", &in_one_line(deprecation));
     contents(&mut out, view);
     let places = [
         ("Upgrades from", &view.upgrades_from),
@@ -211,6 +210,11 @@ fn contents(out: &mut Page, view: &VersionView) {
             out.line(need);
         }
     }
+}
+
+/// Authors wrap their messages wherever their editor does.
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn at_least(summary: &VersionSummary) -> String {

@@ -26,23 +26,21 @@ use tokio_rustls::server::TlsStream;
 /// Where something is served, and with which files.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    port: u16,
-    certificate: &'static str,
-    key: &'static str,
+    pub(crate) address: SocketAddr,
+    pub(crate) certificate: &'static str,
+    pub(crate) key: &'static str,
 }
 
-/// Webhooks, as operators made with controller-runtime serve them.
-pub(crate) const HOOKS: Place = Place {
-    port: 9443,
-    certificate: "/tmp/k8s-webhook-server/serving-certs/tls.crt",
-    key: "/tmp/k8s-webhook-server/serving-certs/tls.key",
-};
-/// APIs, as servers made with Kubernetes' own library serve them.
-pub(crate) const API: Place = Place {
-    port: 5443,
-    certificate: "/apiserver.local.config/certificates/apiserver.crt",
-    key: "/apiserver.local.config/certificates/apiserver.key",
-};
+impl Place {
+    /// Webhooks at an address, as operators made with controller-runtime serve them.
+    pub(crate) const fn hooks(address: SocketAddr) -> Self {
+        Self {
+            address,
+            certificate: "/tmp/k8s-webhook-server/serving-certs/tls.crt",
+            key: "/tmp/k8s-webhook-server/serving-certs/tls.key",
+        }
+    }
+}
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -56,7 +54,7 @@ pub(crate) async fn serve(place: Place, router: Router) -> anyhow::Result<()> {
     let config = ServerConfig::builder()
         .with_no_client_auth()
         .with_cert_resolver(certificate);
-    let listener = Tls::bind(place.port, TlsAcceptor::from(Arc::new(config))).await?;
+    let listener = Tls::bind(place.address, TlsAcceptor::from(Arc::new(config))).await?;
     let is_leaving = Arc::new(AtomicBool::new(false));
     let leaves = Arc::clone(&is_leaving);
     let part = move |mut answer: Response<Body>| {
@@ -152,8 +150,8 @@ struct Tls {
 }
 
 impl Tls {
-    async fn bind(port: u16, acceptor: TlsAcceptor) -> anyhow::Result<Self> {
-        let mut listener = TcpListener::bind(("0.0.0.0", port)).await?;
+    async fn bind(address: SocketAddr, acceptor: TlsAcceptor) -> anyhow::Result<Self> {
+        let mut listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let (sender, connections) = mpsc::channel(16);
         tokio::spawn(async move {

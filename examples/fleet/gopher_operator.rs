@@ -1,0 +1,184 @@
+//! Tells gophers APIs which gophers run in the cluster.
+//!
+//! A pod with the label `run=random-gopher` that is ready is a gopher, and a `GopherAPI` names an API that is
+//! to know all gophers of its namespace. In every round what an API knows is compared with what it should
+//! know (`diff`), and only the difference is told (`api`). So it does not matter what happened while
+//! the operator, or the API, was away.
+
+mod api;
+mod diff;
+mod names;
+mod resource;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use clap::Parser;
+use futures::{StreamExt as _, stream};
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::watcher;
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use self::api::GophersApi;
+use self::diff::changes;
+use self::names::Names;
+use self::resource::{ApiKey, Fed, GopherApi, Trouble};
+use crate::convert::{self, Webhook};
+use crate::gopher::Gopher;
+use crate::watching::{self, Kind, Objects, Targets};
+use crate::{lease, serving};
+
+/// Which pods are gophers.
+const GOPHERS: &str = "run=random-gopher";
+/// How many APIs are fed at once: one that does not answer keeps no other waiting.
+const AT_ONCE: usize = 16;
+
+/// How it is started.
+#[derive(Debug, Parser)]
+pub(crate) struct Args {
+    /// Say in the status of each GopherAPI how it is
+    #[arg(long)]
+    status: bool,
+    /// The version of GopherAPI to read
+    #[arg(long, value_name = "VERSION", default_value = "v1alpha1")]
+    api_version: String,
+    /// Convert GopherAPIs between their versions, at this address
+    #[arg(long, value_name = "ADDRESS")]
+    convert: Option<Webhook>,
+    /// Where probes are answered
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
+    probes: SocketAddr,
+}
+
+/// What rounds need.
+struct Operator {
+    client: Client,
+    has_status: bool,
+    kind: Kind,
+    apis: Objects<DynamicObject>,
+    pods: Objects<Pod>,
+    names: Names,
+    http: reqwest::Client,
+}
+
+pub(crate) async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
+    let client = Client::try_default().await?;
+    let lease = lease::Wanted::new(client.clone(), "gopher-operator")?;
+    let feeds = lease.during(&stop, feed(client, args.status, &args.api_version));
+    let probes = serving::serve(args.probes, serving::probes(), stop.clone());
+    tokio::try_join!(probes, convert::serve(args.convert), feeds)?;
+    Ok(())
+}
+
+/// Round after round.
+async fn feed(client: Client, has_status: bool, version: &str) -> anyhow::Result<()> {
+    let changed = Arc::new(Notify::new());
+    let targets = Targets::of_environment();
+    let gvk = GroupVersionKind::gvk("lostinbrittany.dev", version, "GopherAPI");
+    let kind = Kind::served(&client, &gvk).await;
+    let gophers = watcher::Config::default().labels(GOPHERS);
+    let operator = Operator {
+        apis: kind.objects(&client, &targets, &changed).await,
+        pods: Objects::follow(targets.apis(&client), &gophers, &changed, Writer::default).await,
+        names: Names::default(),
+        http: api::client()?,
+        kind,
+        has_status,
+        client,
+    };
+    loop {
+        operator.round().await;
+        watching::something(&changed).await;
+    }
+}
+
+impl Operator {
+    async fn round(&self) {
+        let pods = self.pods.all();
+        self.names.learn(&self.client, &pods).await;
+        let apis = self.apis.all();
+        stream::iter(&apis)
+            .for_each_concurrent(AT_ONCE, async |object| self.look_after(object, &pods).await)
+            .await;
+    }
+
+    async fn look_after(&self, object: &DynamicObject, pods: &[Arc<Pod>]) {
+        if object.metadata.deletion_timestamp.is_some() {
+            return;
+        }
+        let outcome = self.feed(object, pods).await;
+        let name = object.name_any();
+        let namespace = object.namespace().unwrap_or_default();
+        match &outcome {
+            Ok(Fed { told: 0, .. }) => {}
+            Ok(fed) => tracing::info!(
+                namespace,
+                name,
+                told = fed.told,
+                gophers = fed.gophers,
+                "fed"
+            ),
+            Err(trouble) => tracing::warn!(namespace, name, "{trouble}"),
+        }
+        if !self.has_status {
+            return;
+        }
+        let Some(status) = resource::status(object, &outcome, Timestamp::now()) else {
+            return;
+        };
+        let api = self.kind.api_of(&self.client, object);
+        let patch = Patch::Merge(json!({"status": status}));
+        if let Err(error) = api
+            .patch_status(&name, &PatchParams::default(), &patch)
+            .await
+        {
+            tracing::warn!(namespace, name, "status not written: {error}");
+        }
+    }
+
+    /// Makes what an API knows what it should know.
+    async fn feed(&self, object: &DynamicObject, pods: &[Arc<Pod>]) -> Result<Fed, Trouble> {
+        let namespace = object.namespace().unwrap_or_default();
+        let spec = GopherApi::read(object)?;
+        let key = self.key(&namespace, &spec.api_key).await?;
+        let api = GophersApi::new(&self.http, &spec.endpoint, &key);
+        let wanted = self.names.gophers(&namespace, pods);
+        let changes = changes(&namespace, &wanted, &api.list().await?);
+        let told = changes.len();
+        for change in changes {
+            api.tell(&change).await?;
+        }
+        let known: Vec<Gopher> = wanted.iter().filter_map(|it| it.gopher.clone()).collect();
+        match wanted.len() - known.len() {
+            0 => Ok(Fed {
+                told,
+                gophers: known.len(),
+            }),
+            silent => Err(Trouble::Silent(silent)),
+        }
+    }
+
+    /// The key of an API, out of its Secret if it is in one.
+    async fn key(&self, namespace: &str, key: &ApiKey) -> Result<String, Trouble> {
+        let (name, field) = match key {
+            ApiKey::Value(value) => return Ok(value.clone()),
+            ApiKey::Secret { name, key } => (name, key),
+        };
+        let secrets = Api::<Secret>::namespaced(self.client.clone(), namespace);
+        let secret = secrets.get_opt(name).await;
+        let secret = secret.map_err(|error| Trouble::NoKey(error.to_string()))?;
+        let data = secret.and_then(|it| it.data).unwrap_or_default();
+        let value = data
+            .get(field)
+            .and_then(|it| String::from_utf8(it.0.clone()).ok());
+        let words = || format!("there is no key {field} in Secret {name}");
+        value.ok_or_else(|| Trouble::NoKey(words()))
+    }
+}

@@ -1,0 +1,93 @@
+//! The tutorials, command by command, on a real Kubernetes and a real registry.
+//!
+//! What a reader would type is typed here, in the order of the page: a command that fails, that is unknown,
+//! or that prints something else than the page shows fails the test.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "other tests use the rest of these"
+)]
+#[path = "../support/cluster.rs"]
+mod cluster;
+mod page;
+mod session;
+mod stage;
+
+use anyhow::ensure;
+
+use cluster::repository;
+use page::{Page, Step};
+use session::Session;
+use stage::Stage;
+
+#[tokio::test]
+async fn what_the_tutorial_for_browsers_says_is_so() {
+    // Without a cluster, from a checkout.
+    let session = Session::start(&[]).unwrap();
+    session.has("catalog", &repository().join("catalog"));
+    follow("browser", session);
+}
+
+#[tokio::test]
+async fn what_the_tutorial_for_admins_says_is_so() {
+    let Some(stage) = Stage::bare().await.unwrap() else {
+        return;
+    };
+    follow("admin", stage.session().unwrap());
+}
+
+#[tokio::test]
+async fn what_the_tutorial_for_subscribers_says_is_so() {
+    let Some(stage) = Stage::cared_for().await.unwrap() else {
+        return;
+    };
+    follow("subscriber", stage.session().unwrap());
+}
+
+#[tokio::test]
+async fn what_the_tutorial_for_publishers_says_is_so() {
+    let Some(stage) = Stage::cared_for().await.unwrap() else {
+        return;
+    };
+    follow("publisher", stage.session().unwrap());
+}
+
+#[test]
+fn a_command_that_fails_or_prints_something_else_is_noticed() {
+    let wrong = [
+        ("```console\n$ false\n```\n", "ended with 1"),
+        ("```console\n$ chandler instal\n```\n", "ended with 2"),
+        ("```console\n$ kubectk get pods\n```\n", "ended with 127"),
+        ("```console\n$ echo one two\none three\n```\n", "one three"),
+        ("```console\n$ printf 'b\\na\\n'\na\nb\n```\n", "not shown"),
+    ];
+    for (text, why) in wrong {
+        let error = walk(text, Session::start(&[]).unwrap()).unwrap_err();
+        assert!(error.to_string().contains(why), "{text}: {error}");
+    }
+    let right =
+        "```console\n$ printf 'a 1 x\\nb\\nc\\n'\na … x\nc\n$ cd .. && false; echo $?\n1\n```\n";
+    walk(right, Session::start(&[]).unwrap()).unwrap();
+}
+
+/// Does what a tutorial says.
+fn follow(name: &str, session: Session) {
+    let path = repository().join(format!("docs/tutorials/{name}.md"));
+    let text = fs_err::read_to_string(path).unwrap();
+    walk(&text, session).unwrap_or_else(|error| panic!("docs/tutorials/{name}.md: {error:#}"));
+}
+
+fn walk(text: &str, mut session: Session) -> anyhow::Result<()> {
+    let page = Page::read(text)?;
+    ensure!(!page.steps.is_empty(), "it has no commands");
+    for step in page.steps {
+        match step {
+            Step::File { name, content } => session.write(&name, &content)?,
+            Step::Command { line, shown } => session.does(&line, &shown)?,
+        }
+    }
+    Ok(())
+}
