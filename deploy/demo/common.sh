@@ -8,7 +8,7 @@ fleet=fleet
 gophers=gophers
 
 if [ -t 1 ]; then bold=$'\033[1m' dim=$'\033[2m' plain=$'\033[0m'; else bold='' dim='' plain=''; fi
-step() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
+step() { printf '\n%s%s%s %s(%s s)%s\n' "$bold" "$*" "$plain" "$dim" "$SECONDS" "$plain"; }
 say() { printf '  %s\n' "$*"; }
 fail() {
   printf 'error: %s\n' "$1" >&2
@@ -18,9 +18,14 @@ fail() {
 
 # Shows a command as a person would type it, and runs it.
 shows() {
-  printf '%s$ %s%s\n' "$dim" "$*" "$plain"
+  local word line=
+  for word; do
+    case $word in *[!a-zA-Z0-9_./:=,@-]*) line+=" '$word'" ;; *) line+=" $word" ;; esac
+  done
+  typed "${line# }"
   "$@"
 }
+typed() { printf '%s$ %s%s\n' "$dim" "$*" "$plain"; }
 
 # Asks a condition again and again until it holds: await SECONDS WHAT COMMAND...
 await() {

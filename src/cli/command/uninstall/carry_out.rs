@@ -58,8 +58,11 @@ pub(super) async fn follow(
         let mut line = told.unwrap_or_default();
         if is_ours {
             for (at, subscription) in left.iter().enumerate() {
-                let step = from_here(remover, subscription.clone()).await;
-                let step = step.map_err(outside)?;
+                let step = match from_here(remover, subscription.clone()).await {
+                    // Somebody does it after all, and was quicker: the next look tells.
+                    Err(error) if error.is_stale() => continue,
+                    step => step.map_err(outside)?,
+                };
                 if at == 0 {
                     line = step.unwrap_or(line);
                 }
