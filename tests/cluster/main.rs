@@ -50,3 +50,4 @@ mod uninstall_killed;
 mod unpacking;
 mod upgrades;
 mod webhooks;
+mod writes;
