@@ -60,7 +60,7 @@ test-tutorials: ## Only the tests that do what the tutorials say; TEST=name for 
 	@trap '$(LOCAL) down --name tutorials' EXIT; $(LOCAL) up --name tutorials && \
 	  CHANDLER_TEST_CLUSTER=tutorials cargo test --test tutorials $(TEST)
 
-.PHONY: soak bench parity
+.PHONY: soak bench parity fuzz-api
 soak: ## Long runs: many more random cases, everything killed again and again (from write FIRST=n on), ten quiet minutes
 	PROPTEST_CASES=100000 cargo test --release --lib
 	CASES=1000000 cargo test --release --test it resolver_oracle
@@ -68,6 +68,9 @@ soak: ## Long runs: many more random cases, everything killed again and again (f
 	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && \
 	  CHANDLER_SOAK=1 cargo test --test cluster -- --test-threads=1 --nocapture killed:: steady:: crowd:: && \
 	  CHANDLER_ALONE=1 cargo test --test cluster -- --test-threads=1 uninstall::
+fuzz-api: ## The API beside its OpenAPI document, by schemathesis
+	cargo build --bin chandler
+	tests/fuzz-api.sh $(TARGET_DIR)/$(CARGO_BUILD_TARGET)/debug/chandler $(abspath $(TARGET_DIR)/schemathesis)
 bench: $(TARGET_DIR)/parity ## Benchmarks, those of the resolver beside OLM's
 	CHANDLER_PARITY=$(abspath $(TARGET_DIR)/parity) cargo bench
 parity: $(TARGET_DIR)/parity ## Ask OLM's resolver the same questions; CASES=n random ones (5000), from seed FIRST=n (0)
@@ -82,7 +85,7 @@ lint: ## Everything that is checked without being run
 	@cd deploy/local && test -z "$$(gofmt -l .)" || { echo "error: run \`make fmt\`"; exit 1; }
 	cd deploy/local && go vet ./...
 	@if command -v shellcheck >/dev/null; then shellcheck -x $(LOCAL) deploy/demo/run deploy/demo/down \
-	  deploy/demo/publish deploy/demo/forward .ci/run tests/browser/needs.sh; \
+	  deploy/demo/publish deploy/demo/forward .ci/run tests/browser/needs.sh tests/fuzz-api.sh; \
 	  else echo "shellcheck is not installed: scripts not checked"; fi
 fmt: ## Format all code
 	cargo fmt

@@ -9,6 +9,7 @@ mod cluster;
 mod command;
 mod failure;
 mod findings;
+mod operations;
 mod outcome;
 mod printer;
 mod progress;
@@ -18,6 +19,7 @@ mod similar;
 mod situation;
 mod standing;
 mod upgrade;
+mod visitors;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

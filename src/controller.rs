@@ -15,7 +15,6 @@ mod catalogs;
 mod census;
 mod cluster_service_version;
 mod components;
-mod contents;
 mod context;
 mod error;
 mod fetches;
@@ -40,7 +39,6 @@ mod upkeep;
 mod watch;
 pub(crate) mod words;
 
-pub use contents::{Content, Contents};
 pub use overview::{ListedCatalog, Overview};
 pub use run::{Controllers, Error, Health};
 pub use settings::Settings;

@@ -9,7 +9,9 @@ pub mod api;
 pub mod hub;
 pub mod packages;
 pub mod pages;
+pub mod writes;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,6 +76,7 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> std::io::Result<()> {
     let late = stop.clone();
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
     let answers = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
     tokio::select! {
         ended = answers.into_future() => ended,

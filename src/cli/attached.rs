@@ -25,8 +25,8 @@ impl Supply for Attached {
         catalogs
             .map(|listed| Catalog {
                 key: listed.listing.key,
-                display_name: listed.display_name,
-                publisher: listed.publisher,
+                display_name: listed.object.spec.display_name.clone(),
+                publisher: listed.object.spec.publisher.clone(),
                 priority: listed.listing.priority,
                 curation: listed.listing.curation,
                 content: listed

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use k8s_openapi::api::authentication::v1::{SelfSubjectReview, UserInfo};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -33,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A cluster, and the namespace in it that is meant when none is named.
 pub(super) struct Cluster {
     client: Client,
+    /// How the same API server is reached by somebody else: nothing of it says who we are.
+    door: Config,
     pub(super) namespace: String,
 }
 
@@ -49,6 +52,7 @@ impl Cluster {
         config.connect_timeout = Some(PATIENCE);
         let namespace = config.default_namespace.clone();
         let address = config.cluster_url.to_string();
+        let door = door(&config);
         let client = Client::try_from(config)
             .context("the kubeconfig cannot be used")
             .map_err(without_cluster)?;
@@ -59,7 +63,12 @@ impl Cluster {
             .map_err(without_cluster)?;
         // Builds of vendors have versions of their own, which say nothing else than these.
         let version = Version::parse_tolerant(&version.git_version);
-        Ok((Self { client, namespace }, version.ok()))
+        let cluster = Self {
+            client,
+            door,
+            namespace,
+        };
+        Ok((cluster, version.ok()))
     }
 
     /// The cluster and the namespace that arguments name.
@@ -69,6 +78,31 @@ impl Cluster {
         let namespace = place.namespace.clone();
         let namespace = namespace.unwrap_or_else(|| cluster.namespace.clone());
         Ok((cluster, namespace))
+    }
+
+    /// The same cluster, for whoever has this token: with their rights, and none of ours.
+    pub(super) fn for_token(&self, token: &str) -> Result<Self, Failure> {
+        let mut config = self.door.clone();
+        config.auth_info.token = Some(token.to_owned().into());
+        let client = Client::try_from(config)
+            .context("no client can be made for the token")
+            .map_err(Failure::outside)?;
+        Ok(Self {
+            client,
+            door: self.door.clone(),
+            namespace: self.namespace.clone(),
+        })
+    }
+
+    /// Who the API server takes us for.
+    pub(super) async fn who_we_are(&self) -> Result<UserInfo, Failure> {
+        let api = Api::<SelfSubjectReview>::all(self.client.clone());
+        let review = api
+            .create(&PostParams::default(), &SelfSubjectReview::default())
+            .await
+            .map_err(|error| written(error, "the API server does not say whose token it is"))?;
+        let user = review.status.and_then(|status| status.user_info);
+        Ok(user.unwrap_or_default())
     }
 
     /// A Subscription by its name, or the only one to a package.
@@ -131,14 +165,27 @@ impl Cluster {
         list(Api::namespaced(self.client.clone(), ns), "OperatorGroups").await
     }
 
-    /// Creates an object of our API.
+    /// Whether a namespace is known to be missing. Who may not see namespaces is believed to have one.
+    pub(super) async fn lacks_namespace(&self, ns: &str) -> Result<bool, Failure> {
+        match Api::<Namespace>::all(self.client.clone()).get_opt(ns).await {
+            Ok(found) => Ok(found.is_none()),
+            Err(kube::Error::Api(status)) if status.code == 403 => Ok(false),
+            Err(error) => Err(written(error, "the namespace cannot be read")),
+        }
+    }
+
+    /// Creates a namespace, or an object of our API.
     pub(super) async fn create(&self, ns: &str, object: Value) -> Result<(), Failure> {
         let object: DynamicObject = serde_json::from_value(object).map_err(Failure::outside)?;
         let types = object.types.clone().unwrap_or_default();
-        let (group, version) = types.api_version.split_once('/').unwrap_or_default();
+        let api_version = types.api_version.as_str();
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let gvk = GroupVersionKind::gvk(group, version, &types.kind);
         let resource = ApiResource::from_gvk(&gvk);
-        let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), ns, &resource);
+        let api = match types.kind.as_str() {
+            "Namespace" => Api::<DynamicObject>::all_with(self.client.clone(), &resource),
+            _ => Api::<DynamicObject>::namespaced_with(self.client.clone(), ns, &resource),
+        };
         let what = format!("{} {} cannot be made", types.kind, object.name_any());
         let created = api.create(&PostParams::default(), &object).await;
         created.map(|_| ()).map_err(|error| written(error, &what))
@@ -287,6 +334,19 @@ async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Res
     })
 }
 
+/// Where the API server is and what its certificate has to be, without any credentials.
+fn door(config: &Config) -> Config {
+    let mut door = Config::new(config.cluster_url.clone());
+    door.root_cert.clone_from(&config.root_cert);
+    door.root_cert_file.clone_from(&config.root_cert_file);
+    door.accept_invalid_certs = config.accept_invalid_certs;
+    door.tls_server_name.clone_from(&config.tls_server_name);
+    door.proxy_url.clone_from(&config.proxy_url);
+    door.connect_timeout = Some(PATIENCE);
+    door.read_timeout = Some(PATIENCE);
+    door
+}
+
 async fn list<K>(api: Api<K>, what: &str) -> Result<Vec<K>, Failure>
 where
     K: Clone + std::fmt::Debug + DeserializeOwned,
@@ -332,6 +392,21 @@ fn without_cluster(error: anyhow::Error) -> Failure {
 mod tests {
     use super::*;
     use rstest::rstest;
+
+    #[test]
+    fn a_door_for_others_has_no_key_of_ours() {
+        let mut config = Config::new("https://cluster.example.com".parse().unwrap());
+        config.root_cert = Some(vec![vec![1]]);
+        config.auth_info.token = Some("ours".to_owned().into());
+        config.auth_info.client_certificate_data = Some("ours".to_owned());
+        config.auth_info.impersonate = Some("ours".to_owned());
+        let door = door(&config);
+        assert_eq!(door.cluster_url, config.cluster_url);
+        assert_eq!(door.root_cert, config.root_cert);
+        assert!(door.auth_info.token.is_none());
+        assert!(door.auth_info.client_certificate_data.is_none());
+        assert!(door.auth_info.impersonate.is_none());
+    }
 
     #[rstest]
     #[case(json!({}), false)]

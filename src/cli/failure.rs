@@ -3,6 +3,7 @@
 mod hints;
 
 use crate::controller::words;
+use crate::plan::apply;
 
 /// Why a command ends without success.
 #[derive(Debug)]
@@ -53,6 +54,32 @@ impl Failure {
     /// Whether it is due to what was typed.
     pub(super) fn is_usage(&self) -> bool {
         self.exit_code == 2
+    }
+
+    /// What the API server answered with, if it was that which refused.
+    pub(super) fn api_code(&self) -> Option<u16> {
+        self.error.chain().find_map(|cause| {
+            if let Some(kube::Error::Api(status)) = cause.downcast_ref::<kube::Error>() {
+                return Some(status.code);
+            }
+            match cause.downcast_ref::<apply::Error>()? {
+                apply::Error::Forbidden { .. } | apply::Error::Quota { .. } => Some(403),
+                apply::Error::NoNamespace { .. } | apply::Error::NoSuchKind { .. } => Some(404),
+                apply::Error::Conflict { .. } | apply::Error::CrdUnsafe { .. } => Some(409),
+                apply::Error::Invalid { .. } => Some(422),
+                apply::Error::Unavailable { .. } => Some(503),
+            }
+        })
+    }
+
+    /// What to do next; may be empty.
+    pub(super) fn next_step(&self) -> &str {
+        self.hint.as_deref().unwrap_or_default()
+    }
+
+    /// Whether somebody has to decide otherwise, rather than that something failed.
+    pub(super) fn is_no(&self) -> bool {
+        self.exit_code == 1
     }
 
     pub(super) fn exit_code(&self) -> u8 {

@@ -20,7 +20,6 @@ use super::catalogs::Catalogs;
 use super::census::census;
 use super::cluster_service_version::{self, Attempts};
 use super::components::Components;
-use super::contents::Contents;
 use super::context::{Caches, Context, Queues};
 use super::error::attend;
 use super::fetches::Fetches;
@@ -201,12 +200,7 @@ impl Controllers {
 
     /// What others may see of the cluster while they run.
     pub fn overview(&self) -> Overview {
-        Overview(self.context.clone())
-    }
-
-    /// What the catalogs hold, for others to look at while they run.
-    pub fn contents(&self) -> Contents {
-        Contents::new(self.context.clone())
+        Overview::new(self.context.clone())
     }
 
     /// Runs until it is told to stop.

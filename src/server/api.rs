@@ -19,6 +19,8 @@ mod request;
 mod respond;
 mod router;
 mod versions;
+mod visitor;
+mod writes;
 
 pub use openapi::document;
 pub use router::router;

@@ -49,6 +49,7 @@ use self::views::{
 use crate::catalog::index::{BundleRecord, PackageRecord, Summary};
 use crate::oci::Hasher;
 use crate::resolver::Component;
+use crate::server::writes::Writes;
 
 /// Answers what operators there are.
 ///
@@ -58,6 +59,7 @@ pub struct Hub {
     supply: Arc<dyn Supply>,
     bundles: Bundles,
     needs: Needs,
+    writes: Writes,
 }
 
 impl Hub {
@@ -67,7 +69,20 @@ impl Hub {
             supply,
             bundles: Bundles::default(),
             needs: Needs::default(),
+            writes: Writes::default(),
         }
+    }
+
+    /// Lets visitors change the cluster, as far as their own rights go.
+    #[must_use]
+    pub fn with_writes(mut self, writes: Writes) -> Self {
+        self.writes = writes;
+        self
+    }
+
+    /// Whether visitors may change anything, and how they have to ask.
+    pub fn writes(&self) -> &Writes {
+        &self.writes
     }
 
     /// Where it has everything from.

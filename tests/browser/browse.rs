@@ -13,15 +13,22 @@ async fn the_home_page_shows_what_there_is() {
         stage.visit("/").await?;
         let total = TOOLS + 5;
         assert_eq!(stage.text("#found").await?, format!("{total} operators"));
-        assert_eq!(stage.count(CARDS).await?, 48);
-        stage.click("#more").await?;
-        stage
-            .wait(
-                "the rest is shown",
-                &format!("document.querySelectorAll('{CARDS}').length === {total}"),
-            )
-            .await?;
-        assert_eq!(stage.address().await?, "/?show=96");
+        assert_eq!(stage.count(CARDS).await?, 24);
+        for (shown, address) in [(48, "/?show=48"), (total, "/?show=72")] {
+            stage.click("#more").await?;
+            stage
+                .wait(
+                    "more are shown",
+                    &format!("document.querySelectorAll('{CARDS}').length === {shown}"),
+                )
+                .await?;
+            stage
+                .wait(
+                    "the address says so",
+                    &format!("location.pathname + location.search === '{address}'"),
+                )
+                .await?;
+        }
         stage.picture("all").await
     })
     .await;
@@ -145,7 +152,7 @@ async fn what_is_not_there_is_said_with_a_way_out() {
         stage
             .wait(
                 "all are shown",
-                "document.querySelectorAll('.card').length === 48",
+                "document.querySelectorAll('.card').length === 24",
             )
             .await?;
         assert_eq!(

@@ -15,14 +15,23 @@ use crate::stock;
 use crate::support::hub::Desk;
 
 /// Catalogs, and a cluster that a test changes.
-struct Harbour {
+pub(crate) struct Harbour {
     desk: Desk,
     installations: Mutex<Vec<Installation>>,
     changes: watch::Sender<u64>,
 }
 
 impl Harbour {
-    fn change(&self, change: impl FnOnce(&mut Vec<Installation>)) {
+    /// With the usual catalog, and nothing installed.
+    pub(crate) async fn new() -> Self {
+        Self {
+            desk: Desk::with(&[("harbour", &stock::usual())], |_| {}).await,
+            installations: Mutex::new(Vec::new()),
+            changes: watch::channel(0).0,
+        }
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Vec<Installation>)) {
         change(
             &mut self
                 .installations
@@ -58,11 +67,7 @@ impl Supply for Harbour {
 
 #[tokio::test]
 async fn the_page_of_what_is_installed_follows_the_cluster() {
-    let harbour = Arc::new(Harbour {
-        desk: Desk::with(&[("harbour", &stock::usual())], |_| {}).await,
-        installations: Mutex::new(Vec::new()),
-        changes: watch::channel(0).0,
-    });
+    let harbour = Arc::new(Harbour::new().await);
     let router = chandler::server::site(Arc::new(Hub::new(harbour.clone())));
     with_router(router, async |stage| {
         stage.visit("/installed").await?;
@@ -103,7 +108,7 @@ async fn the_page_of_what_is_installed_follows_the_cluster() {
     .await;
 }
 
-fn gopher(health: Health, message: &str) -> Installation {
+pub(crate) fn gopher(health: Health, message: &str) -> Installation {
     Installation {
         package: "gopher".to_owned(),
         namespace: "burrows".to_owned(),

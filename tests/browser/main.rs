@@ -19,3 +19,4 @@ mod real;
 mod stage;
 mod stock;
 mod wire;
+mod writes;

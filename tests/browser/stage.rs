@@ -1,5 +1,6 @@
 //! A browser that looks at a hub.
 
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -56,6 +57,8 @@ pub(crate) async fn with_router(
         .replace("::", "-");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let hub = format!("http://{}", listener.local_addr().unwrap());
+    // As the server itself does it: who asks is known.
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
     let serving = tokio::spawn(async move { axum::serve(listener, router).await });
     let stage = match Stage::open(name, hub).await {
         Ok(stage) => stage,

@@ -53,3 +53,4 @@ mod uninstall_killed;
 mod unpacking;
 mod upgrades;
 mod webhooks;
+mod writes;

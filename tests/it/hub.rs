@@ -7,6 +7,7 @@ mod document;
 mod hostile;
 mod limits;
 mod pages;
+mod writes;
 
 use serde_json::{Value, json};
 

@@ -13,6 +13,7 @@ use chandler::oci::pull::PullOptions;
 use chandler::resolver::{CatalogKey, Curation};
 use chandler::server::hub::views::Installation;
 use chandler::server::hub::{Catalog, Content, Hub, Shelf, Supply, WantedBundle};
+use chandler::server::writes::Writes;
 use futures::future::BoxFuture;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
@@ -32,6 +33,8 @@ pub struct Supplies {
     /// How often a bundle was asked for.
     pub asked: std::sync::atomic::AtomicUsize,
     pub changes: Option<watch::Sender<u64>>,
+    /// What visitors may change: nothing, unless somebody says so.
+    pub writes: Writes,
 }
 
 impl Supply for Supplies {
@@ -119,7 +122,8 @@ impl Desk {
         }
         change(&mut supplies);
         let supplies = Arc::new(supplies);
-        let hub = Arc::new(Hub::new(supplies.clone()));
+        let hub = Hub::new(supplies.clone()).with_writes(supplies.writes.clone());
+        let hub = Arc::new(hub);
         Self {
             router: chandler::server::site(hub),
             supplies,

@@ -41,8 +41,13 @@ pub struct Role<'a> {
 
 impl Process {
     pub fn start(case: &Case, role: &Role) -> anyhow::Result<Self> {
+        Self::start_with(case, role, &[])
+    }
+
+    /// Starts it with arguments beside the usual.
+    pub fn start_with(case: &Case, role: &Role, arguments: &[&str]) -> anyhow::Result<Self> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_chandler"));
-        command.arg("run");
+        command.arg("run").args(arguments);
         Self::start_by(case, role, command)
     }
 

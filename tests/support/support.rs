@@ -10,6 +10,7 @@
 #![allow(unreachable_pub, reason = "the binaries include this module")]
 
 pub mod case;
+pub mod clerk;
 pub mod cluster;
 pub mod controllers;
 pub mod csv;

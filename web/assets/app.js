@@ -52,3 +52,9 @@ document.addEventListener("change", (event) => {
 
 browse(document.querySelector("#browse"));
 live(document.querySelector("[data-live]"));
+// Only where something can be changed.
+if (document.querySelector("#sign-in")) {
+  const [{ visitor }, { deeds }] = await Promise.all([import("./visitor.js"), import("./deeds.js")]);
+  visitor();
+  deeds();
+}

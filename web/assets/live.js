@@ -17,7 +17,11 @@ export function live(part) {
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       const after = fresh.getElementById(part.id);
       const before = document.getElementById(part.id);
-      if (after && after.innerHTML !== before.innerHTML) before.replaceWith(after);
+      if (after && after.innerHTML !== before.innerHTML) {
+        const focused = before.contains(document.activeElement) && document.activeElement.id;
+        before.replaceWith(after);
+        if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+      }
     } catch {
       // The next event tries again.
     }

@@ -41,6 +41,9 @@ pub(in crate::cli) struct Install {
     /// If there is no OperatorGroup, make one for the whole cluster rather than for the namespace
     #[arg(long)]
     pub(in crate::cli) all_namespaces: bool,
+    /// If there is no such namespace, make it
+    #[arg(long)]
+    pub(in crate::cli) create_namespace: bool,
     /// Return as soon as the objects are there
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,

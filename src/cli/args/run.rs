@@ -33,12 +33,20 @@ pub(in crate::cli) struct Run {
     /// Who this replica is [default: the name of the pod or of the machine, and something random]
     #[arg(long, env = "POD_NAME", hide_env_values = true)]
     pub(in crate::cli) identity: Option<String>,
-    /// Serve health, metrics and the hub here
+    /// Serve health, metrics and the hub here: whoever reaches it sees catalogs and what is installed
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(in crate::cli) listen: Option<SocketAddr>,
     /// Serve only health and metrics
     #[arg(long)]
     pub(in crate::cli) no_hub: bool,
+    /// Let visitors of the page install, approve and uninstall, each with a Kubernetes token of their
+    /// own and never with Chandler's rights [default: nothing can be changed by the page]
+    #[arg(long, requires = "listen", conflicts_with = "no_hub")]
+    pub(in crate::cli) allow_writes: bool,
+    /// Take tokens over the network, because a proxy in front speaks TLS to visitors and nobody else
+    /// reaches the port [default: tokens are taken from this machine only]
+    #[arg(long, requires = "allow_writes")]
+    pub(in crate::cli) behind_tls_proxy: bool,
     /// Serve the API of packages (packages.operators.coreos.com) here, by TLS, and register it with
     /// the API server [default: it is off]
     #[arg(long, value_name = "ADDRESS:PORT")]

@@ -19,9 +19,11 @@ use crate::cli::attached::Attached;
 use crate::cli::cluster::Cluster;
 use crate::cli::failure::Failure;
 use crate::cli::session::{Session, wait};
+use crate::cli::visitors::Visitors;
 use crate::controller::{Controllers, Health, Settings};
 use crate::server::hub::Hub;
 use crate::server::packages::PackageApi;
+use crate::server::writes::{Transport, Writes};
 use crate::server::{self, Status};
 
 /// Long enough for whoever pulls something and for a plan that is about to be made of it.
@@ -62,7 +64,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             health: controllers.health(),
             packages: packages.as_ref().map(Packages::api),
         };
-        let answers = serve(args, status, &controllers, &stop).await?;
+        let answers = serve(args, status, &controllers, cluster, &stop).await?;
         let ran = controllers.run(stop.clone()).await;
         stop.cancel();
         if let Some(packages) = packages {
@@ -99,6 +101,7 @@ async fn serve(
     args: &Args,
     status: Process,
     controllers: &Controllers,
+    cluster: Cluster,
     stop: &CancellationToken,
 ) -> Result<Option<JoinHandle<std::io::Result<()>>>, Failure> {
     let Some(address) = args.listen else {
@@ -111,11 +114,27 @@ async fn serve(
         tracing::info!(%address, "health and metrics are served");
     } else {
         let supply = Arc::new(Attached(controllers.overview()));
-        router = router.merge(server::site(Arc::new(Hub::new(supply))));
-        tracing::info!(%address, "health, metrics and the hub are served");
+        let hub = Hub::new(supply).with_writes(writes(args, cluster));
+        router = router.merge(server::site(Arc::new(hub)));
+        tracing::info!(%address, writes = args.allow_writes, "health, metrics and the hub are served");
     }
     let answers = server::serve(listener, router, stop.clone());
     Ok(Some(tokio::spawn(answers)))
+}
+
+/// Whether visitors may change something; not with our rights in any case.
+fn writes(args: &Args, cluster: Cluster) -> Writes {
+    if !args.allow_writes {
+        return Writes::default();
+    }
+    Writes {
+        writer: Some(Arc::new(Visitors(cluster))),
+        transport: if args.behind_tls_proxy {
+            Transport::TlsProxy
+        } else {
+            Transport::Direct
+        },
+    }
 }
 
 pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {

@@ -32,8 +32,14 @@ pub(crate) struct ProblemDetail {
 pub(crate) enum Code {
     /// The request makes no sense.
     BadRequest,
+    /// It takes a token of a visitor, and this is none.
+    Unauthorized,
+    /// That is not allowed.
+    Forbidden,
     /// What was asked for is not there.
     NotFound,
+    /// It does not go together with what is there.
+    Conflict,
     /// The method cannot be used here.
     MethodNotAllowed,
     /// The request is too large.
@@ -54,7 +60,10 @@ impl Code {
     fn status(self) -> StatusCode {
         match self {
             Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Conflict => StatusCode::CONFLICT,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -123,6 +132,9 @@ impl IntoResponse for ApiError {
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         response
     }
 }
@@ -149,4 +161,23 @@ pub(crate) enum Problems {
     /// It took too long.
     #[response(status = 504)]
     Timeout(Problem),
+}
+
+/// The failures that writes may have beside those, for the `OpenAPI` document.
+#[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "only its type says something, to the document")]
+pub(crate) enum WriteProblems {
+    /// It takes a token, and the cluster does not know this one.
+    #[response(status = 401)]
+    Unauthorized(Problem),
+    /// Writes are off, the request is of another site, the token could be read on the way, or the
+    /// cluster does not allow it.
+    #[response(status = 403)]
+    Forbidden(Problem),
+    /// It does not go together with what is there.
+    #[response(status = 409)]
+    Conflict(Problem),
+    /// The body is not JSON.
+    #[response(status = 415)]
+    UnsupportedMediaType(Problem),
 }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 
-use super::error::{ApiError, Problems};
+use super::error::{ApiError, Code, Problems};
 use super::request::{ApiPath, Asked};
 use super::respond;
 use crate::server::hub::{Hub, blocking};
@@ -21,6 +21,7 @@ const INERT: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
     params(
         ("package" = String, Path, description = "The package"),
         ("catalog" = Option<String>, Query, description = "The catalog; the first that has it otherwise"),
+        ("size" = Option<String>, Query, pattern = "^(small)?$", description = "`small` is enough for a card; as it is otherwise"),
     ),
     responses(
         (status = 200, content(
@@ -39,9 +40,21 @@ pub(super) async fn get_icon(
     ApiPath(package): ApiPath<String>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    asked.only(&["catalog"])?;
+    asked.only(&["catalog", "size"])?;
     let catalog = asked.catalog()?;
-    let icon = blocking(move || hub.icon(&package, catalog.as_deref())).await?;
+    let is_small = match asked.one("size")? {
+        None => false,
+        Some("small") => true,
+        Some(other) => {
+            let message = format!("`size` is `small` or left out, not `{other}`");
+            return Err(ApiError::new(Code::BadRequest, message));
+        }
+    };
+    let icon = blocking(move || {
+        let icon = hub.icon(&package, catalog.as_deref())?;
+        Ok(if is_small { icon.small() } else { icon })
+    })
+    .await?;
     let mut response = respond::bytes(
         &asked.headers,
         icon.media_type,

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
+use axum::extract::rejection::BytesRejection;
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::error::{ApiError, Code, Problems};
 use super::limits::Turns;
-use super::request::{ApiPath, Asked};
+use super::request::{ApiPath, Asked, read};
 use super::respond;
 use crate::resolver::Component;
 use crate::server::hub::views::{InstallManifests, InstallModeName};
@@ -172,31 +172,11 @@ pub(super) async fn resolve_packages(
     State(hub): State<Arc<Hub>>,
     State(turns): State<Turns>,
     asked: Asked,
-    body: Result<Bytes, axum::extract::rejection::BytesRejection>,
+    body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     asked.only(&[])?;
-    let body = body.map_err(|rejection| {
-        let code = match rejection.status().as_u16() {
-            413 => Code::TooLarge,
-            _ => Code::BadRequest,
-        };
-        ApiError::new(code, rejection.body_text())
-    })?;
-    let kind = asked.headers.get(CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if kind.split(';').next().map(str::trim) != Some("application/json") {
-        return Err(ApiError::new(
-            Code::UnsupportedMediaType,
-            "the body has to be `application/json`",
-        ));
-    }
-    let query: ResolveQuery = serde_json::from_slice(&body).map_err(|error| {
-        ApiError::new(
-            Code::BadRequest,
-            format!("the body cannot be understood: {error}"),
-        )
-        .hint("send {\"subscriptions\": [{\"package\": \"NAME\"}]}")
-    })?;
+    let hint = "send {\"subscriptions\": [{\"package\": \"NAME\"}]}";
+    let query: ResolveQuery = read(&asked.headers, body, hint)?;
     respond::json(&asked.headers, &resolve(hub, &turns, query).await?)
 }
 

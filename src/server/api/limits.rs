@@ -22,6 +22,8 @@ pub(super) const LARGEST_BODY: usize = 64 << 10;
 /// How many questions to the resolver are answered at once, and how many answers of any length.
 const RESOLVING: usize = 2;
 const STREAMS: usize = 32;
+/// How many visitors change something at once.
+const WRITING: usize = 4;
 
 /// Who may do what takes long.
 #[derive(Debug, Clone)]
@@ -29,6 +31,7 @@ pub(crate) struct Turns {
     requests: Arc<Semaphore>,
     resolving: Arc<Semaphore>,
     streams: Arc<Semaphore>,
+    writing: Arc<Semaphore>,
 }
 
 impl Default for Turns {
@@ -37,6 +40,7 @@ impl Default for Turns {
             requests: Arc::new(Semaphore::new(REQUESTS)),
             resolving: Arc::new(Semaphore::new(RESOLVING)),
             streams: Arc::new(Semaphore::new(STREAMS)),
+            writing: Arc::new(Semaphore::new(WRITING)),
         }
     }
 }
@@ -45,6 +49,11 @@ impl Turns {
     /// Waits for a turn to ask the resolver.
     pub(super) async fn resolving(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         turn(&self.resolving).await
+    }
+
+    /// Waits for a turn to change something.
+    pub(super) async fn writing(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        turn(&self.writing).await
     }
 
     /// A turn for an answer that goes on for long.

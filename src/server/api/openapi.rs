@@ -2,9 +2,10 @@
 
 use axum::Json;
 use axum::response::IntoResponse;
-use utoipa::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
 
-use super::{catalogd, cluster, feeds, icons, install, operatorhub, packages, versions};
+use super::{catalogd, cluster, feeds, icons, install, operatorhub, packages, versions, writes};
 
 /// The document. Whoever adds a route adds it here: a test compares this with the router.
 #[derive(OpenApi)]
@@ -36,15 +37,36 @@ use super::{catalogd, cluster, feeds, icons, install, operatorhub, packages, ver
         install::resolve_packages,
         cluster::list_installations,
         cluster::watch_installations,
+        writes::get_visitor,
+        writes::install_package,
+        writes::approve_install_plan,
+        writes::uninstall_operator,
         operatorhub::list_operators,
         operatorhub::get_operator,
         operatorhub::get_install,
         operatorhub::get_channel_install,
         catalogd::get_all,
         catalogd::get_metas,
-    )
+    ),
+    modifiers(&OwnToken),
 )]
 struct Document;
+
+/// Visitors write with a token of their own.
+struct OwnToken;
+
+impl Modify for OwnToken {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let token = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some(
+                "A Kubernetes token of the visitor, which is passed on to the API server",
+            ))
+            .build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(token));
+    }
+}
 
 /// The document.
 pub fn document() -> utoipa::openapi::OpenApi {

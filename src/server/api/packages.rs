@@ -100,8 +100,7 @@ pub(super) async fn page(
     package: String,
     asked: &Asked,
 ) -> Result<PackagePage, ApiError> {
-    asked.only(&["catalog"])?;
-    let catalog = asked.catalog()?;
+    let catalog = asked.only_catalog()?;
     Ok(blocking(move || hub.package(&package, catalog.as_deref())).await?)
 }
 

@@ -1,7 +1,10 @@
 //! What a request asks: parts of its address and its query, with failures in our form.
 
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequestParts, Path, RawQuery};
 use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
@@ -86,8 +89,41 @@ impl Asked {
             .ok_or_else(|| ApiError::new(Code::BadRequest, format!("`{key}` is missing")))
     }
 
+    /// The catalog that is asked for, where nothing else can be said.
+    pub(super) fn only_catalog(&self) -> Result<Option<String>, ApiError> {
+        self.only(&["catalog"])?;
+        self.catalog()
+    }
+
     /// The catalog that is asked for.
     pub(super) fn catalog(&self) -> Result<Option<String>, ApiError> {
         Ok(self.one("catalog")?.map(str::to_owned))
     }
+}
+
+/// Reads a body of JSON. A form of another site cannot send that type.
+pub(super) fn read<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+    hint: &str,
+) -> Result<T, ApiError> {
+    let body = body.map_err(|rejection| {
+        let code = match rejection.status().as_u16() {
+            413 => Code::TooLarge,
+            _ => Code::BadRequest,
+        };
+        ApiError::new(code, rejection.body_text())
+    })?;
+    let kind = headers.get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.split(';').next().map(str::trim) != Some("application/json") {
+        return Err(ApiError::new(
+            Code::UnsupportedMediaType,
+            "the body has to be `application/json`",
+        ));
+    }
+    serde_json::from_slice(&body).map_err(|error| {
+        let message = format!("the body cannot be understood: {error}");
+        ApiError::new(Code::BadRequest, message).hint(hint)
+    })
 }

@@ -8,14 +8,17 @@ use axum::extract::{DefaultBodyLimit, FromRef};
 use axum::http::{HeaderValue, Method, Uri, header};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{any, get};
+use axum::routing::{any, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 
 use super::error::{ApiError, Code};
 use super::limits::{self, LARGEST_BODY, Turns};
-use super::{catalogd, cluster, feeds, icons, install, openapi, operatorhub, packages, versions};
+use super::{
+    catalogd, cluster, feeds, icons, install, openapi, operatorhub, packages, versions, writes,
+};
 use crate::server::hub::Hub;
+use crate::server::writes::Writes;
 
 /// What handlers share.
 #[derive(Clone)]
@@ -33,6 +36,12 @@ impl FromRef<ApiState> for Arc<Hub> {
 impl FromRef<ApiState> for Turns {
     fn from_ref(state: &ApiState) -> Self {
         state.turns.clone()
+    }
+}
+
+impl FromRef<ApiState> for Writes {
+    fn from_ref(state: &ApiState) -> Self {
+        state.hub.writes().clone()
     }
 }
 
@@ -71,7 +80,19 @@ pub fn router(hub: Arc<Hub>) -> Router {
             "/api/v1/resolve",
             get(install::resolve_package).post(install::resolve_packages),
         )
-        .route("/api/v1/installations", get(cluster::list_installations))
+        .route(
+            "/api/v1/installations",
+            get(cluster::list_installations).post(writes::install_package),
+        )
+        .route(
+            "/api/v1/installations/{namespace}/{subscription}/approve",
+            post(writes::approve_install_plan),
+        )
+        .route(
+            "/api/v1/installations/{namespace}/{subscription}/uninstall",
+            post(writes::uninstall_operator),
+        )
+        .route("/api/v1/visitor", get(writes::get_visitor))
         .route("/api/v1/events", get(cluster::watch_installations))
         // As OperatorHub.io has them
         .route("/api/operators", get(operatorhub::list_operators))

@@ -46,8 +46,7 @@ pub(super) async fn get_version(
     ApiPath((package, version)): ApiPath<(String, String)>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    asked.only(&["catalog"])?;
-    let catalog = asked.catalog()?;
+    let catalog = asked.only_catalog()?;
     let view =
         blocking(move || hub.package_version(&package, catalog.as_deref(), &version)).await?;
     respond::json(&asked.headers, &view)
@@ -68,8 +67,7 @@ pub(super) async fn get_permissions(
     ApiPath((package, version)): ApiPath<(String, String)>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    asked.only(&["catalog"])?;
-    let catalog = asked.catalog()?;
+    let catalog = asked.only_catalog()?;
     let found = hub
         .permissions(&package, catalog.as_deref(), Some(&version))
         .await?;
@@ -91,8 +89,7 @@ pub(super) async fn list_crds(
     ApiPath((package, version)): ApiPath<(String, String)>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    asked.only(&["catalog"])?;
-    let catalog = asked.catalog()?;
+    let catalog = asked.only_catalog()?;
     let found = hub
         .crds(&package, catalog.as_deref(), Some(&version))
         .await?;
@@ -114,8 +111,7 @@ pub(super) async fn list_images(
     ApiPath((package, version)): ApiPath<(String, String)>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    asked.only(&["catalog"])?;
-    let catalog = asked.catalog()?;
+    let catalog = asked.only_catalog()?;
     let images =
         blocking(move || hub.related_images(&package, catalog.as_deref(), Some(&version))).await?;
     respond::json(&asked.headers, &images)

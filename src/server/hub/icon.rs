@@ -1,5 +1,7 @@
 //! Pictures of packages, which are the work of strangers.
 
+mod smaller;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -41,6 +43,21 @@ pub(super) fn of(found: &Found) -> Result<Icon, Error> {
     let media_type =
         media_type(&bytes).ok_or_else(|| unusable("is no SVG, PNG, JPEG, GIF, ICO or WebP"))?;
     Ok(Icon { media_type, bytes })
+}
+
+impl Icon {
+    /// The picture as small as a card shows it, where that saves something.
+    #[must_use]
+    pub fn small(self) -> Self {
+        let drawn = match self.media_type {
+            "image/png" => smaller::smaller(&self.bytes),
+            _ => None,
+        };
+        Self {
+            bytes: drawn.unwrap_or(self.bytes),
+            ..self
+        }
+    }
 }
 
 /// What a browser may be told that it is.

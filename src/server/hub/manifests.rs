@@ -87,6 +87,7 @@ pub(super) fn install(found: &Found, query: &InstallQuery) -> Result<InstallMani
         channel: channel.name.clone(),
         bundle: bundle.name.clone(),
         version: bundle.version.clone(),
+        is_newest: is_head,
         install_mode: mode,
         commands: plan.commands(&yaml),
         notes: plan.notes(),

@@ -135,17 +135,21 @@ impl Wishes {
         known: &[Subscription],
     ) -> Result<Self, Error> {
         let mut all = Self::default();
-        for wish in &query.subscriptions {
+        for (at, wish) in query.subscriptions.iter().enumerate() {
+            let before = query.subscriptions.get(..at).unwrap_or_default();
+            if before.contains(wish) {
+                continue;
+            }
             if !(1..=LONGEST_NAME).contains(&wish.package.len()) {
                 return Err(Error::bad_request(format!(
                     "the name of a package has 1 to {LONGEST_NAME} characters"
                 )));
             }
-            if all.wanted.iter().any(|other| other.package == wish.package) {
-                return Err(Error::bad_request(format!(
-                    "package `{}` is wanted twice",
-                    wish.package
-                )));
+            if before.iter().any(|other| other.package == wish.package) {
+                let package = &wish.package;
+                let says = format!("package {package} is wanted twice, in different ways");
+                all.broken.push(broken(package, says));
+                continue;
             }
             let mut existing = known.iter();
             let existing = existing.find(|known| known.package == wish.package);
@@ -162,8 +166,11 @@ impl Wishes {
             }
             match wish.version.as_ref().map(|text| UserRange::parse(text)) {
                 Some(Err(error)) => {
-                    all.broken
-                        .push(broken(&subscription.name, &error.to_string()));
+                    let name = &subscription.name;
+                    let says = format!(
+                        "the version that is wanted of {name} is neither a version nor a range: {error}"
+                    );
+                    all.broken.push(broken(name, says));
                     continue;
                 }
                 Some(Ok(range)) => subscription.version = Some(range),
@@ -175,9 +182,7 @@ impl Wishes {
     }
 }
 
-fn broken(name: &str, why: &str) -> Component {
-    let says =
-        format!("the version that is wanted of {name} is neither a version nor a range: {why}");
+fn broken(name: &str, says: String) -> Component {
     Component::Unsolvable(Box::new(Explanation {
         requests: vec![name.to_owned()],
         summary: says.clone(),

@@ -20,7 +20,7 @@ struct Asset {
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static ASSETS: [Asset; 6] = [
+static ASSETS: [Asset; 8] = [
     Asset {
         name: "chandler.css",
         kind: CSS,
@@ -30,6 +30,7 @@ static ASSETS: [Asset; 6] = [
             include_str!("../../../web/assets/css/home.css"),
             include_str!("../../../web/assets/css/package.css"),
             include_str!("../../../web/assets/css/graph.css"),
+            include_str!("../../../web/assets/css/visitor.css"),
         ),
     },
     Asset {
@@ -51,6 +52,16 @@ static ASSETS: [Asset; 6] = [
         name: "live.js",
         kind: JAVASCRIPT,
         text: include_str!("../../../web/assets/live.js"),
+    },
+    Asset {
+        name: "visitor.js",
+        kind: JAVASCRIPT,
+        text: include_str!("../../../web/assets/visitor.js"),
+    },
+    Asset {
+        name: "deeds.js",
+        kind: JAVASCRIPT,
+        text: include_str!("../../../web/assets/deeds.js"),
     },
     Asset {
         name: "logo.svg",

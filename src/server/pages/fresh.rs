@@ -20,6 +20,7 @@ pub(super) async fn or_unchanged(
     let mut hasher = Hasher::default();
     hasher.update(hub.version().as_bytes());
     hasher.update(assets::address("").as_bytes());
+    hasher.update(&[u8::from(hub.writes().writer.is_some())]);
     hasher.update(request.uri().to_string().as_bytes());
     // Weak: what is sent may be compressed in several ways.
     let tag = format!("W/\"{}\"", &hasher.finish().hex()[..32]);

@@ -11,6 +11,8 @@ pub(super) struct Shell {
     pub(super) q: String,
     /// Whether there is a cluster to look at.
     pub(super) has_cluster: bool,
+    /// Whether visitors may change the cluster with tokens of their own.
+    pub(super) takes_tokens: bool,
 }
 
 /// Where in the page somebody is.
@@ -28,6 +30,7 @@ impl Shell {
             section,
             q: String::new(),
             has_cluster: hub.has_cluster(),
+            takes_tokens: hub.writes().writer.is_some(),
         }
     }
 

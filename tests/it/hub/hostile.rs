@@ -156,11 +156,6 @@ async fn every_failure_has_the_same_form(
     400
 )]
 #[case("{\"subscriptions\": [{\"package\": \"a\"}]}", "text/plain", 415)]
-#[case(
-    "{\"subscriptions\": [{\"package\": \"a\"}, {\"package\": \"a\"}]}",
-    "application/json",
-    400
-)]
 #[tokio::test]
 async fn a_body_that_makes_no_sense_is_refused(
     #[case] body: &'static str,
@@ -174,4 +169,24 @@ async fn a_body_that_makes_no_sense_is_refused(
     let answer = desk().await.send(request).await;
     assert_eq!(answer.status.as_u16(), status, "{}", answer.text());
     assert!(answer.json()["error"]["message"].is_string());
+}
+
+#[tokio::test]
+async fn the_same_wish_twice_is_one_and_two_different_ones_contradict_each_other() {
+    let desk = desk().await;
+    let ask = async |wishes: Value| {
+        let answer = desk
+            .post("/api/v1/resolve", &json!({"subscriptions": wishes}))
+            .await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    };
+    let once = ask(json!([{"package": "etcd"}])).await;
+    let twice = ask(json!([{"package": "etcd"}, {"package": "etcd", "channel": null}])).await;
+    assert_eq!(once, twice);
+    assert_eq!(once["solved"], true);
+    let torn = ask(json!([{"package": "etcd"}, {"package": "etcd", "channel": "beta"}])).await;
+    assert_eq!(torn["solved"], false);
+    let why = &torn["components"][1]["summary"];
+    assert_eq!(why, "package etcd is wanted twice, in different ways");
 }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::args::run::Run as Args;
 use crate::cli::cluster::Cluster;
 use crate::cli::failure::Failure;
-use crate::controller::{Content, Contents, Controllers};
+use crate::controller::{Controllers, ListedCatalog, Overview};
 use crate::lifecycle::package_api::SECRET;
 use crate::server::packages::{Catalog, Catalogs, PackageApi, follow};
 
@@ -20,15 +20,18 @@ pub(super) struct Packages {
     tasks: JoinSet<()>,
 }
 
-impl Catalogs for Contents {
+impl Catalogs for Overview {
     fn catalogs(&self) -> Result<Vec<Catalog>, String> {
-        let contents = self.all()?.into_iter();
-        let catalog = |content: Content| Catalog {
-            object: content.object,
-            index: content.index,
-            is_global: content.is_global,
+        let listed = self.complete_catalogs()?.into_iter();
+        let catalog = |listed: ListedCatalog| {
+            let (_, index) = listed.content?;
+            Some(Catalog {
+                object: listed.object,
+                index,
+                is_global: listed.is_global,
+            })
         };
-        Ok(contents.map(catalog).collect())
+        Ok(listed.filter_map(catalog).collect())
     }
 }
 
@@ -50,7 +53,7 @@ impl Packages {
         tracing::info!(packages = %address, "the API of packages is served");
         let client = cluster.client();
         let reviews = Arc::new(client.clone());
-        let api = Arc::new(PackageApi::new(controllers.contents(), reviews));
+        let api = Arc::new(PackageApi::new(controllers.overview(), reviews));
         let mut tasks = JoinSet::new();
         let (namespace, served, until) = (args.namespace.clone(), api.clone(), stop.clone());
         tasks.spawn(async move {

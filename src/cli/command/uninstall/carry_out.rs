@@ -12,8 +12,6 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams};
 use tokio::time::Instant;
 
-use super::outside;
-use super::preview::Preview;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::SubscriptionConditionType;
 use crate::api::labels;
@@ -22,6 +20,7 @@ use crate::api::subscription::Subscription;
 use crate::cli::args::operate::Uninstall as Args;
 use crate::cli::cluster::Cluster;
 use crate::cli::failure::Failure;
+use crate::cli::operations::uninstall::{Preview, outside};
 use crate::cli::printer;
 use crate::controller::removal::{Error, Remover, Surroundings, clean_up, set_finalizer};
 use crate::lifecycle::removal::{Move, Wish, plan};

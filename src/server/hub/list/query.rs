@@ -1,5 +1,7 @@
 //! What a list of packages is asked for.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -86,17 +88,18 @@ impl PackageQuery {
     /// refused.
     pub fn parse(query: &str) -> Result<Self, Error> {
         let mut parsed = Self::default();
-        let mut values = 0;
+        let mut counts: HashMap<String, usize> = HashMap::new();
         for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-            if value.is_empty() {
-                known(&key)?;
-                continue;
-            }
-            values += 1;
-            if values > MOST_VALUES {
+            known(&key)?;
+            let count = counts.entry(key.to_string()).or_default();
+            *count += 1;
+            if *count > MOST_VALUES {
                 return Err(Error::bad_request(format!(
-                    "there are more than {MOST_VALUES} values in the query"
+                    "`{key}` is given more than {MOST_VALUES} times"
                 )));
+            }
+            if value.is_empty() {
+                continue;
             }
             parsed.take(&key, &value)?;
         }

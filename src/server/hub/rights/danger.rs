@@ -99,7 +99,14 @@ fn in_cluster(
         );
     }
     if is("", &["serviceaccounts/token"]) && writes(verbs) {
-        return (Danger::Critical, "it can make tokens of any ServiceAccount");
+        return (
+            Danger::Critical,
+            if thing.names.is_empty() {
+                "it can make tokens of any ServiceAccount"
+            } else {
+                "it can act as these ServiceAccounts"
+            },
+        );
     }
     if is(
         "",

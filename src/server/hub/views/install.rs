@@ -19,6 +19,8 @@ pub struct InstallManifests {
     pub bundle: String,
     /// Its version; may be empty.
     pub version: String,
+    /// Whether that is the newest of the channel.
+    pub is_newest: bool,
     /// The namespace it goes to.
     pub namespace: String,
     /// Which choice of namespaces the OperatorGroup makes.

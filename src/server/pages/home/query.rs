@@ -4,7 +4,7 @@ use crate::server::hub::{Error, PackageQuery};
 use crate::server::pages::words::with_query;
 
 /// So many cards are shown at first, and so many more at a time.
-pub(super) const PART: usize = 48;
+pub(super) const PART: usize = 24;
 const MOST: usize = 1000;
 
 /// What is shown, and how.

@@ -3,8 +3,8 @@
 use kube::ResourceExt as _;
 use serde_json::{Map, Value, json};
 
+use super::Order;
 use crate::api::subscription::Subscription;
-use crate::cli::args::operate::Install as Args;
 
 /// What a Subscription says otherwise than it was asked for.
 #[derive(Debug, Default, PartialEq)]
@@ -16,13 +16,13 @@ pub(super) struct Differences {
 }
 
 impl Differences {
-    /// Compares what was said on the command line. What was not said there may be anything.
-    pub(super) fn of(subscription: &Subscription, args: &Args, catalog: Option<&str>) -> Self {
+    /// Compares what was asked for. What was not said may be anything.
+    pub(super) fn of(subscription: &Subscription, order: &Order, catalog: Option<&str>) -> Self {
         let mut found = Self::default();
         let spec = &subscription.spec;
-        found.text("package", "name", &spec.name, Some(&args.package));
-        found.text("channel", "channel", &spec.channel, args.channel.as_ref());
-        found.text("version", "version", &spec.version, args.version.as_ref());
+        found.text("package", "name", &spec.name, Some(&order.package));
+        found.text("channel", "channel", &spec.channel, order.channel.as_ref());
+        found.text("version", "version", &spec.version, order.version.as_ref());
         let namespace = subscription.namespace().unwrap_or_default();
         if let Some(catalog) = catalog {
             let (source_namespace, source) =
@@ -35,7 +35,7 @@ impl Differences {
                 found.spec.insert(key, json!(source_namespace));
             }
         }
-        if let Some(approval) = &args.approval
+        if let Some(approval) = &order.approval
             && found.differs("approval", spec.approval().as_str(), approval)
         {
             let policy = json!({ "approval": approval });
@@ -75,21 +75,11 @@ impl Differences {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::operate::Place;
-    use crate::cli::args::output::Output;
 
-    fn args() -> Args {
-        Args {
+    fn order() -> Order {
+        Order {
             package: "gopher".to_owned(),
-            channel: None,
-            catalog: None,
-            version: None,
-            approval: None,
-            all_namespaces: false,
-            no_wait: false,
-            timeout: std::time::Duration::ZERO,
-            output: Output::default(),
-            place: Place::default(),
+            ..Order::default()
         }
     }
 
@@ -104,16 +94,16 @@ mod tests {
 
     #[test]
     fn what_was_not_said_may_be_anything() {
-        let found = Differences::of(&subscription(), &args(), None);
+        let found = Differences::of(&subscription(), &order(), None);
         assert_eq!(found, Differences::default());
     }
 
     #[test]
     fn the_same_said_again_is_no_difference() {
-        let same = Args {
+        let same = Order {
             channel: Some("stable".to_owned()),
             approval: Some("Automatic".to_owned()),
-            ..args()
+            ..order()
         };
         let found = Differences::of(&subscription(), &same, Some("olm/hub"));
         assert_eq!(found, Differences::default());
@@ -121,11 +111,11 @@ mod tests {
 
     #[test]
     fn every_difference_is_named_with_the_command_that_ends_it() {
-        let other = Args {
+        let other = Order {
             channel: Some("beta".to_owned()),
             version: Some("^1".to_owned()),
             approval: Some("Manual".to_owned()),
-            ..args()
+            ..order()
         };
         let found = Differences::of(&subscription(), &other, Some("market"));
         assert_eq!(
@@ -145,9 +135,9 @@ mod tests {
 
     #[test]
     fn a_subscription_of_that_name_to_another_package_differs() {
-        let other = Args {
+        let other = Order {
             package: "mole".to_owned(),
-            ..args()
+            ..order()
         };
         let found = Differences::of(&subscription(), &other, None);
         assert_eq!(found.told, ["its package is gopher, not mole"]);

@@ -16,15 +16,16 @@ use crate::cli::failure::Failure;
 use crate::cli::printer::visible;
 use crate::controller::removal::{Remover, Surroundings};
 use crate::lifecycle::removal::{Goes, Reference, Removal, Stays, Step, Wish, plan, wish_for};
+use crate::server::writes::{ObjectName, RemovalStep, Removing, Staying};
 
 /// What goes with a Subscription and with those that it hands over.
-pub(super) struct Preview {
-    pub(super) subscription: Arc<Subscription>,
-    pub(super) name: String,
-    pub(super) namespace: String,
+pub(in crate::cli) struct Preview {
+    pub(in crate::cli) subscription: Arc<Subscription>,
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) namespace: String,
     policy: String,
     /// The removal of the Subscription itself first, then those of dependencies.
-    pub(super) removals: Vec<Part>,
+    pub(in crate::cli) removals: Vec<Part>,
     /// What the API server does not let the user look at.
     unread: Vec<String>,
 }
@@ -32,15 +33,15 @@ pub(super) struct Preview {
 /// What goes with one Subscription.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Part {
-    pub(super) subscription: String,
-    pub(super) package: String,
+pub(in crate::cli) struct Part {
+    pub(in crate::cli) subscription: String,
+    pub(in crate::cli) package: String,
     #[serde(flatten)]
-    pub(super) removal: Removal,
+    pub(in crate::cli) removal: Removal,
 }
 
 impl Preview {
-    pub(super) async fn read(
+    pub(in crate::cli) async fn read(
         remover: &Remover,
         subscription: Arc<Subscription>,
         wish: &Wish,
@@ -102,7 +103,7 @@ impl Preview {
     }
 
     /// Refuses what cannot be done.
-    pub(super) fn check(&self, wish: &Wish) -> Result<(), Failure> {
+    pub(in crate::cli) fn check(&self, wish: &Wish) -> Result<(), Failure> {
         let Some(own) = self.removals.first() else {
             return Ok(());
         };
@@ -148,7 +149,7 @@ impl Preview {
     }
 
     /// The names of the ClusterServiceVersions that go.
-    pub(super) fn operators(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::cli) fn operators(&self) -> impl Iterator<Item = &str> {
         let goes = self.goes();
         goes.filter(|(step, _)| *step == Step::DeleteOperator)
             .map(|(_, it)| it.object.name.as_str())
@@ -164,7 +165,7 @@ impl Preview {
     }
 
     /// For people: in groups on a terminal, one line for each object in a pipe.
-    pub(super) fn text(&self, is_for_people: bool) -> String {
+    pub(in crate::cli) fn text(&self, is_for_people: bool) -> String {
         let text = if is_for_people {
             self.groups()
         } else {
@@ -246,7 +247,7 @@ impl Preview {
     }
 
     /// How it ended.
-    pub(super) fn summary(&self, outcome: &str) -> String {
+    pub(in crate::cli) fn summary(&self, outcome: &str) -> String {
         let count = self.goes().count();
         let stays = self.stays().len();
         let name = visible(&self.name);
@@ -256,8 +257,35 @@ impl Preview {
         }
     }
 
+    /// For the page.
+    pub(in crate::cli) fn view(&self) -> Removing {
+        let mut goes: Vec<RemovalStep> = Vec::new();
+        for (step, it) in self.goes() {
+            let title = title(step).unwrap_or_default();
+            let object = object(&it.object);
+            match goes.last_mut().filter(|last| last.title == title) {
+                Some(last) => last.objects.push(object),
+                None => goes.push(RemovalStep {
+                    title: title.to_owned(),
+                    objects: vec![object],
+                }),
+            }
+        }
+        let stays = self.stays().into_iter().map(|it| Staying {
+            object: object(&it.object),
+            why: it.why.clone(),
+        });
+        Removing {
+            subscription: self.name.clone(),
+            namespace: self.namespace.clone(),
+            goes,
+            stays: stays.collect(),
+            not_looked_at: self.unread.clone(),
+        }
+    }
+
     /// For programs.
-    pub(super) fn document(&self, outcome: &str) -> Value {
+    pub(in crate::cli) fn document(&self, outcome: &str) -> Value {
         json!({
             "subscription": self.name,
             "namespace": self.namespace,
@@ -280,6 +308,14 @@ fn title(step: Step) -> Option<&'static str> {
         Step::Afterwards => "at last",
         Step::HandOverDependencies | Step::AwaitOthers | Step::UnmarkDefinitions => return None,
     })
+}
+
+fn object(reference: &Reference) -> ObjectName {
+    ObjectName {
+        kind: reference.kind.clone(),
+        namespace: reference.namespace.clone(),
+        name: reference.name.clone(),
+    }
 }
 
 fn place(object: &Reference) -> String {
