@@ -15,12 +15,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST: usize = 4 * 1024 * 1024;
 
 /// A client for all APIs. It follows nobody elsewhere: the key is for one of them.
-pub(crate) fn client() -> anyhow::Result<reqwest::Client> {
-    let client = reqwest::Client::builder()
-        .timeout(PATIENCE)
-        .redirect(reqwest::redirect::Policy::none())
-        .build()?;
-    Ok(client)
+pub(crate) fn client() -> reqwest::Result<reqwest::Client> {
+    let builder = || {
+        reqwest::Client::builder()
+            .timeout(PATIENCE)
+            .redirect(reqwest::redirect::Policy::none())
+    };
+    // An image without certificates trusts nobody, which does not matter without TLS.
+    let secure = builder().build();
+    secure.or_else(|_| builder().tls_certs_only([]).build())
 }
 
 /// One API.
@@ -99,4 +102,18 @@ fn words(error: &dyn std::error::Error) -> String {
         words = format!("{words}: {cause}");
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_api_that_is_not_there_is_unreachable() {
+        // Somebody else may have installed one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = client().expect("a client");
+        let api = GophersApi::new(&http, "http://127.0.0.1:1/", "key");
+        assert!(matches!(api.list().await, Err(Trouble::Unreachable(_))));
+    }
 }
