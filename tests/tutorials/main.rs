@@ -3,7 +3,13 @@
 //! What a reader would type is typed here, in the order of the page: a command that fails, that is unknown,
 //! or that prints something else than the page shows fails the test.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+#![allow(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "helpers of tests may panic and print as tests do"
+)]
 
 #[allow(
     dead_code,
@@ -26,9 +32,9 @@ use stage::Stage;
 #[tokio::test]
 async fn what_the_tutorial_for_browsers_says_is_so() {
     // Without a cluster, from a checkout.
-    let session = Session::start(&[]).unwrap();
+    let mut session = Session::start(&[]).unwrap();
     session.has("catalog", &repository().join("catalog"));
-    follow("browser", session);
+    follow("browser", &mut session);
 }
 
 #[tokio::test]
@@ -36,7 +42,7 @@ async fn what_the_tutorial_for_admins_says_is_so() {
     let Some(stage) = Stage::bare().await.unwrap() else {
         return;
     };
-    follow("admin", stage.session().unwrap());
+    follow("admin", &mut stage.session().unwrap());
 }
 
 #[tokio::test]
@@ -44,7 +50,7 @@ async fn what_the_tutorial_for_subscribers_says_is_so() {
     let Some(stage) = Stage::cared_for().await.unwrap() else {
         return;
     };
-    follow("subscriber", stage.session().unwrap());
+    follow("subscriber", &mut stage.session().unwrap());
 }
 
 #[tokio::test]
@@ -52,7 +58,7 @@ async fn what_the_tutorial_for_publishers_says_is_so() {
     let Some(stage) = Stage::cared_for().await.unwrap() else {
         return;
     };
-    follow("publisher", stage.session().unwrap());
+    follow("publisher", &mut stage.session().unwrap());
 }
 
 #[test]
@@ -65,22 +71,22 @@ fn a_command_that_fails_or_prints_something_else_is_noticed() {
         ("```console\n$ printf 'b\\na\\n'\na\nb\n```\n", "not shown"),
     ];
     for (text, why) in wrong {
-        let error = walk(text, Session::start(&[]).unwrap()).unwrap_err();
+        let error = walk(text, &mut Session::start(&[]).unwrap()).unwrap_err();
         assert!(error.to_string().contains(why), "{text}: {error}");
     }
     let right =
         "```console\n$ printf 'a 1 x\\nb\\nc\\n'\na … x\nc\n$ cd .. && false; echo $?\n1\n```\n";
-    walk(right, Session::start(&[]).unwrap()).unwrap();
+    walk(right, &mut Session::start(&[]).unwrap()).unwrap();
 }
 
 /// Does what a tutorial says.
-fn follow(name: &str, session: Session) {
+fn follow(name: &str, session: &mut Session) {
     let path = repository().join(format!("docs/tutorials/{name}.md"));
     let text = fs_err::read_to_string(path).unwrap();
     walk(&text, session).unwrap_or_else(|error| panic!("docs/tutorials/{name}.md: {error:#}"));
 }
 
-fn walk(text: &str, mut session: Session) -> anyhow::Result<()> {
+fn walk(text: &str, session: &mut Session) -> anyhow::Result<()> {
     let page = Page::read(text)?;
     ensure!(!page.steps.is_empty(), "it has no commands");
     for step in page.steps {
