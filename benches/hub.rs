@@ -72,6 +72,8 @@ impl Times {
 }
 
 fn main() -> anyhow::Result<()> {
+    // The client that brings the load wants one, although it speaks no TLS.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let seconds = std::env::var("CHANDLER_BENCH_SECONDS").ok();
     let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(2);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -206,7 +208,7 @@ async fn load(source: &Path, cache: &Path, names: &[String], time: Duration) -> 
                 answer.bytes().await?;
                 times.push(asked.elapsed());
             }
-            Ok(times)
+            anyhow::Ok(times)
         });
     }
     let mut times = Vec::new();

@@ -7,8 +7,8 @@ if [ ! -x "$tools/bin/schemathesis" ]; then
   python3 -m venv "$tools"
   "$tools/bin/pip" install --quiet "schemathesis==4.32.5"
 fi
-scratch=$(mktemp -d)
-trap 'kill "$hub" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+scratch=$(mktemp -d) hub=
+trap '[ -z "$hub" ] || kill "$hub"; rm -rf "$scratch"' EXIT
 "$chandler" hub --catalog "hub=$here/catalog" --listen 127.0.0.1:0 --cache-dir "$scratch/cache" 2> "$scratch/log" &
 hub=$!
 address=
