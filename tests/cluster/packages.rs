@@ -155,12 +155,14 @@ async fn kubectl_gets_describes_explains_and_selects_packages() {
         };
         // The API server reads the schemas of others beside all else, and once it found nobody there
         // it asks again only after a minute, then after two.
-        case.within(Duration::from_mins(4), "explained", async || {
-            match explain().await {
+        case.within(
+            Duration::from_mins(4),
+            "explained",
+            async || match explain().await {
                 Err(error) if format!("{error:#}").contains("couldn't find resource") => Ok(false),
                 other => other.map(|_| true),
-            }
-        })
+            },
+        )
         .await?;
         let explained = explain().await?;
         ensure!(
