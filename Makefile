@@ -65,8 +65,11 @@ soak: ## Long runs: many more random cases, everything killed again and again (f
 	PROPTEST_CASES=100000 cargo test --release --lib
 	CASES=1000000 cargo test --release --test it resolver_oracle
 	cd deploy/local && CHANDLER_SOAK=1 go test -count=1 -timeout 60m -v ./...
+	cargo build --release --bin chandler
 	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && \
-	  CHANDLER_SOAK=1 cargo test --test cluster -- --test-threads=1 --nocapture killed:: steady:: crowd:: && \
+	  CHANDLER_SOAK=1 cargo test --test cluster -- --test-threads=1 --nocapture killed:: steady:: && \
+	  CHANDLER_SOAK=1 CHANDLER_BINARY=$(abspath $(TARGET_DIR)/$(CARGO_BUILD_TARGET)/release/chandler) \
+	    cargo test --test cluster -- --test-threads=1 --nocapture crowd:: && \
 	  CHANDLER_ALONE=1 cargo test --test cluster -- --test-threads=1 uninstall::
 fuzz-api: ## The API beside its OpenAPI document, by schemathesis
 	cargo build --bin chandler

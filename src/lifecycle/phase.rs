@@ -25,7 +25,7 @@
 //!   replaces it as soon as nothing else keeps that one from being installed. OLM lets it block all
 //!   later versions, unless the OperatorGroup asks to fail forward.
 //! - So does one whose Pods fail while it is being installed, which says so: Installing with the reason
-//!   ComponentUnhealthy. It has its time to come to something as long as nobody wants another version.
+//!   `ComponentUnhealthy`. It has its time to come to something as long as nobody wants another version.
 //! - One that waits only for its predecessor says so: Pending with the reason AllRequirementsMet.
 //! - What failed for a reason that is still there stays as it is, instead of going round through
 //!   Pending for ever; an install that failed is tried again without a change of phase.

@@ -5,21 +5,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use futures::future::try_join_all;
 use serde_json::Value;
 
 use crate::support::case::{Case, on_cluster};
 use crate::support::data::skipped;
 use crate::support::gateway::{Gateway, Write, lines};
 use crate::support::install::{done, order};
-use crate::support::process::{Process, Role};
+use crate::support::killing::{self, QUIET, last, role, walk};
+use crate::support::process::Process;
 use crate::support::scene::Scene;
 use crate::support::snapshot;
-
-/// How long nothing is written once an install is over.
-const QUIET: Duration = Duration::from_secs(2);
-/// How many installs go on at once.
-const AT_ONCE: usize = 4;
 
 type Snapshot = BTreeMap<String, Value>;
 
@@ -33,17 +28,8 @@ async fn undisturbed(case: &Case) -> anyhow::Result<Undisturbed> {
     let namespaces = [scene.namespace.as_str()];
     let gateway = Gateway::start(case.client.clone(), &namespaces).await?;
     order(&scene).await?;
-    let _process = Process::start(
-        case,
-        &Role {
-            name: "undisturbed",
-            kubeconfig: &gateway.kubeconfig(),
-            namespaces: &namespaces,
-            cares_for_all: false,
-            lease: "undisturbed",
-            plain_http: &[],
-        },
-    )?;
+    let kubeconfig = gateway.kubeconfig();
+    let _process = Process::start(case, &role("undisturbed", &kubeconfig, &namespaces))?;
     done(&scene).await?;
     gateway.quiet(QUIET).await;
     let left = snapshot::of(&case.client, &scene.namespace).await?;
@@ -53,62 +39,18 @@ async fn undisturbed(case: &Case) -> anyhow::Result<Undisturbed> {
     })
 }
 
-/// One install whose process is killed at a certain moment, and another process after that. Says
-/// after which write it was killed; nothing if the install was over before the moment came.
+/// One install whose process is killed at a certain moment.
 async fn killed(
     case: &Case,
     moment: impl Fn(&[Write]) -> bool + Send + 'static,
     expected: &Snapshot,
 ) -> anyhow::Result<Option<String>> {
     let scene = Scene::uncared(case).await?;
-    let namespaces = [scene.namespace.as_str()];
-    let gateway = Gateway::start(case.client.clone(), &namespaces).await?;
-    gateway.shut_after(moment);
-    order(&scene).await?;
-    let kubeconfig = gateway.kubeconfig();
-    let role = |name| Role {
-        name,
-        kubeconfig: &kubeconfig,
-        namespaces: &namespaces,
-        cares_for_all: false,
-        lease: name,
-        plain_http: &[],
-    };
-    let first = Process::start(case, &role("first"))?;
-    let over = async {
-        done(&scene).await?;
-        gateway.quiet(QUIET).await;
-        anyhow::Ok(())
-    };
-    tokio::select! {
-        () = gateway.is_shut() => {}
-        over = over => {
-            over?;
-            return Ok(None);
-        }
-    }
-    first.kill().await?;
-    let before = gateway.writes();
-    let last = before.last().map(ToString::to_string).unwrap_or_default();
-    let gateway = Gateway::start(case.client.clone(), &namespaces).await?;
-    let kubeconfig = gateway.kubeconfig();
-    let role = Role {
-        kubeconfig: &kubeconfig,
-        ..role("second")
-    };
-    let _second = Process::start(case, &role)?;
-    let same = async {
+    let is_done = async || {
         done(&scene).await?;
         same(case, &scene.namespace, expected).await
     };
-    if let Err(error) = same.await {
-        bail!(
-            "killed after {last}: {error:#}\nwritten before:\n{}written after:\n{}",
-            lines(&before),
-            lines(&gateway.writes())
-        );
-    }
-    Ok(Some(last))
+    killing::killed(&scene, moment, order(&scene), is_done).await
 }
 
 /// Waits until a namespace is as another one is.
@@ -125,11 +67,6 @@ async fn same(case: &Case, namespace: &str, expected: &Snapshot) -> anyhow::Resu
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-}
-
-/// The last write was this.
-fn last(method: &'static str, kind: &'static str) -> impl Fn(&[Write]) -> bool + Send + 'static {
-    move |writes| writes.last().is_some_and(|write| write.is(method, kind))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,27 +111,9 @@ async fn an_install_ends_the_same_whichever_write_was_the_last() {
     on_cluster(async |case| {
         let Undisturbed { writes, left } = undisturbed(case).await?;
         println!("an undisturbed install:\n{}", lines(&writes));
-        // Where to go on after a walk that was cut short.
-        let mut first = match std::env::var("FIRST") {
-            Ok(number) => number.parse()?,
-            Err(_) => 1,
-        };
-        loop {
-            let moments = (first..first + AT_ONCE)
-                .map(|count| killed(case, move |writes| writes.len() == count, &left));
-            let moments = try_join_all(moments).await?;
-            for (count, moment) in (first..).zip(&moments) {
-                println!(
-                    "{count:3} {}",
-                    moment.as_deref().unwrap_or("was over before")
-                );
-            }
-            if moments.iter().all(Option::is_none) {
-                break;
-            }
-            first += AT_ONCE;
-        }
-        ensure!(first > writes.len() / 2, "only {first} moments came");
+        let moments = walk(|count| killed(case, move |writes| writes.len() == count, &left));
+        let moments = moments.await?;
+        ensure!(moments > writes.len() / 2, "only {moments} moments came");
         Ok(())
     })
     .await;

@@ -13,9 +13,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::Api;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
-};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::support::case::{Case, on_cluster};
@@ -103,6 +101,9 @@ fn rule(scene: &Scene<'_>) -> Value {
 
 /// A namespace that is cared for, with a catalog of gopher and what it needs.
 async fn stocked(case: &Case, is_for_all: bool) -> anyhow::Result<Scene<'_>> {
+    if is_alone() {
+        cleared(case).await?;
+    }
     let mut scene = if is_for_all {
         Scene::for_all(case).await?
     } else {
@@ -121,27 +122,32 @@ async fn stocked(case: &Case, is_for_all: bool) -> anyhow::Result<Scene<'_>> {
 /// What is looked at. Alone on the cluster that is everything; beside other tests it is what names the
 /// namespace, which everything does that is made for it.
 fn extent(scene: &Scene<'_>) -> Extent {
-    if std::env::var_os("CHANDLER_ALONE").is_some() {
+    if is_alone() {
         Extent::Whole
     } else {
         Extent::Of(vec![scene.namespace.clone()])
     }
 }
 
+fn is_alone() -> bool {
+    std::env::var_os("CHANDLER_ALONE").is_some()
+}
+
+/// Waits until what an earlier test left is gone, where that counts. Later it could not go: an aggregated API
+/// that does not answer keeps every namespace that is to go.
+async fn cleared(case: &Case) -> anyhow::Result<()> {
+    let namespaces = Api::<Namespace>::all(case.client.clone());
+    let are_gone = async || {
+        let all = namespaces.list(&ListParams::default()).await?;
+        let mut all = all.iter();
+        Ok(all.all(|it| it.metadata.deletion_timestamp.is_none()))
+    };
+    case.eventually("all namespaces of earlier tests gone", are_gone)
+        .await
+}
+
 async fn inventory(scene: &Scene<'_>) -> anyhow::Result<Inventory> {
-    let extent = extent(scene);
-    if matches!(extent, Extent::Whole) {
-        // What an earlier test left goes in its own time.
-        let namespaces = Api::<Namespace>::all(scene.case.client.clone());
-        let are_gone = async || {
-            let all = namespaces.list(&ListParams::default()).await?;
-            let mut all = all.iter();
-            Ok(all.all(|it| it.metadata.deletion_timestamp.is_none()))
-        };
-        let what = "all namespaces of earlier tests gone";
-        scene.case.eventually(what, are_gone).await?;
-    }
-    inventory::settled(&scene.case.client, &extent).await
+    inventory::settled(&scene.case.client, &extent(scene)).await
 }
 
 /// Waits until all parts of gopher are there: its aggregated API never answers, so that it does not
@@ -185,41 +191,6 @@ fn generated(scene: &Scene<'_>) -> String {
     format!("burrow-stable-hub-{}", scene.namespace)
 }
 
-fn resources(scene: &Scene<'_>, kind: &str) -> Api<DynamicObject> {
-    let group = format!("{}.example.com", scene.namespace);
-    let resource = ApiResource {
-        api_version: format!("{group}/v1"),
-        version: "v1".to_owned(),
-        plural: format!("{}s", kind.to_lowercase()),
-        kind: kind.to_owned(),
-        group,
-    };
-    Api::namespaced_with(scene.case.client.clone(), &scene.namespace, &resource)
-}
-
-async fn make(
-    scene: &Scene<'_>,
-    kind: &str,
-    name: &str,
-    finalizers: &[&str],
-) -> anyhow::Result<()> {
-    let api = resources(scene, kind);
-    let object: DynamicObject = serde_json::from_value(json!({
-        "apiVersion": format!("{}.example.com/v1", scene.namespace), "kind": kind,
-        "metadata": {"name": name, "finalizers": finalizers}, "spec": {},
-    }))?;
-    let is_made = async || match api.create(&PostParams::default(), &object).await {
-        Ok(_) => Ok(true),
-        // A moment after its CRD the API server does not know the kind yet.
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
-        Err(error) => Err(error.into()),
-    };
-    scene
-        .case
-        .eventually(&format!("{kind} {name} made"), is_made)
-        .await
-}
-
 fn policy(removal: &str) -> Value {
     json!({"policy": {"removal": removal}})
 }
@@ -245,8 +216,8 @@ async fn everything(case: &Case, is_for_all: bool) -> anyhow::Result<()> {
         .subscribe("gopher", "hub", policy("Everything"))
         .await?;
     installed(&scene, is_for_all).await?;
-    make(&scene, "Gopher", "digger", &[]).await?;
-    make(&scene, "Burrow", "home", &[]).await?;
+    scene.make("Gopher", "digger", &[]).await?;
+    scene.make("Burrow", "home", &[]).await?;
     let during = inventory(&scene).await?;
     ensure!(
         during.len() > before.len() + 25,
@@ -277,7 +248,9 @@ async fn an_operator_goes_and_its_crds_custom_resources_and_dependencies_stay() 
         let before = inventory(&scene).await?;
         scene.subscribe("gopher", "hub", policy("Operator")).await?;
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
-        make(&scene, "Gopher", "digger", &["example.com/nobody"]).await?;
+        scene
+            .make("Gopher", "digger", &["example.com/nobody"])
+            .await?;
         inventory(&scene).await?;
         scene.delete::<Subscription>("gopher").await?;
         scene.gone::<Subscription>("gopher").await?;
@@ -306,7 +279,7 @@ async fn an_operator_goes_and_its_crds_custom_resources_and_dependencies_stay() 
             "it is still converted: {crd}"
         );
         let patch = json!({"metadata": {"finalizers": null}});
-        let api = resources(&scene, "Gopher");
+        let api = scene.resources("Gopher");
         api.patch("digger", &PatchParams::default(), &Patch::Merge(patch))
             .await?;
         Ok(())
@@ -362,13 +335,13 @@ async fn custom_resources_are_waited_for_while_the_operator_runs_until_somebody_
             .subscribe("gopher", "hub", policy("Everything"))
             .await?;
         scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
-        make(&scene, "Gopher", "held", &["example.com/dig"]).await?;
-        make(&scene, "Gopher", "free", &[]).await?;
+        scene.make("Gopher", "held", &["example.com/dig"]).await?;
+        scene.make("Gopher", "free", &[]).await?;
         scene.delete::<Subscription>("gopher").await?;
         let is_going = async || {
-            let found = resources(&scene, "Gopher").get("held").await?;
+            let found = scene.resources("Gopher").get("held").await?;
             let is_going = found.metadata.deletion_timestamp.is_some();
-            Ok(is_going && resources(&scene, "Gopher").get_opt("free").await?.is_none())
+            Ok(is_going && scene.resources("Gopher").get_opt("free").await?.is_none())
         };
         case.eventually("deleted", is_going).await?;
         let said = async || {
@@ -388,9 +361,9 @@ async fn custom_resources_are_waited_for_while_the_operator_runs_until_somebody_
             .await?;
         scene.gone::<Subscription>("gopher").await?;
         ensure!(scene.csvs().await?.is_empty());
-        resources(&scene, "Gopher").get("held").await?;
+        scene.resources("Gopher").get("held").await?;
         let patch = json!({"metadata": {"finalizers": null}});
-        let api = resources(&scene, "Gopher");
+        let api = scene.resources("Gopher");
         api.patch("held", &PatchParams::default(), &Patch::Merge(patch))
             .await?;
         Ok(())
@@ -434,7 +407,7 @@ async fn a_crd_that_was_there_before_its_operator_is_there_after_it() {
             .owns("Gopher")
             .owns("Hole");
         scene.with_crd(&gopher, "Gopher").await?;
-        make(&scene, "Gopher", "old", &[]).await?;
+        scene.make("Gopher", "old", &[]).await?;
         let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
         let before = crds.get(&gopher.crd_name("Gopher")).await?;
         scene
@@ -444,12 +417,12 @@ async fn a_crd_that_was_there_before_its_operator_is_there_after_it() {
             .subscribe("gopher", "hub", policy("Everything"))
             .await?;
         scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
-        make(&scene, "Hole", "new", &[]).await?;
+        scene.make("Hole", "new", &[]).await?;
         scene.delete::<Subscription>("gopher").await?;
         scene.gone::<Subscription>("gopher").await?;
         let after = crds.get(&gopher.crd_name("Gopher")).await?;
         ensure!(before.metadata.uid == after.metadata.uid, "made anew");
-        resources(&scene, "Gopher").get("old").await?;
+        scene.resources("Gopher").get("old").await?;
         let is_gone = |crd: Option<&CustomResourceDefinition>| crd.is_none();
         case.wait(&crds, &gopher.crd_name("Hole"), "gone", is_gone)
             .await?;
@@ -500,14 +473,7 @@ async fn a_namespace_goes_whatever_the_policy_and_custom_resources_elsewhere_sta
         scene.gone::<Subscription>("gopher").await?;
         let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
         crds.get(&gopher.crd_name("Gopher")).await?;
-        let resource = ApiResource {
-            api_version: format!("{group}/v1"),
-            version: "v1".to_owned(),
-            plural: "gophers".to_owned(),
-            kind: "Gopher".to_owned(),
-            group,
-        };
-        let api = Api::<DynamicObject>::namespaced_with(case.client.clone(), &elsewhere, &resource);
+        let api = scene.resources_in(&elsewhere, "Gopher");
         api.get("abroad").await?;
         crds.delete(&gopher.crd_name("Gopher"), &DeleteParams::default())
             .await?;
@@ -540,6 +506,42 @@ async fn a_policy_puts_a_finalizer_on_and_its_withdrawal_takes_it_off() {
         scene.delete::<Subscription>("gopher").await?;
         scene.gone::<Subscription>("gopher").await?;
         Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_an_api_that_two_operators_own_nothing_is_left_when_both_are_removed_at_once() {
+    on_cluster(async |case| {
+        let (home, [other]) = Scene::with_neighbours(case).await?;
+        for (scene, package) in [(&home, "gopher"), (&other, "mole")] {
+            scene.group("own").await?;
+            let operator = home.operator(package, "1.0.0").owns("Gopher");
+            scene.image_catalog("hub", &[stable([operator])]).await?;
+            scene
+                .subscribe(package, "hub", policy("Everything"))
+                .await?;
+            scene
+                .in_phase(&format!("{package}.v1.0.0"), CsvPhase::Succeeded)
+                .await?;
+        }
+        home.make("Gopher", "mine", &[]).await?;
+        let theirs = json!({
+            "apiVersion": format!("{}.example.com/v1", home.namespace), "kind": "Gopher",
+            "metadata": {"name": "theirs"}, "spec": {},
+        });
+        home.create_in(&other.namespace, theirs).await?;
+        tokio::try_join!(
+            home.delete::<Subscription>("gopher"),
+            other.delete::<Subscription>("mole"),
+        )?;
+        home.gone::<Subscription>("gopher").await?;
+        other.gone::<Subscription>("mole").await?;
+        ensure!(home.csvs().await?.is_empty() && other.csvs().await?.is_empty());
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        let name = format!("gophers.{}.example.com", home.namespace);
+        let is_gone = |crd: Option<&CustomResourceDefinition>| crd.is_none();
+        case.wait(&crds, &name, "gone", is_gone).await
     })
     .await;
 }

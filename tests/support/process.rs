@@ -39,6 +39,13 @@ pub struct Role<'a> {
     pub plain_http: &'a [&'a str],
 }
 
+/// The binary that is run: another one than that of the tests if `CHANDLER_BINARY` names it, for what is
+/// measured.
+fn binary() -> PathBuf {
+    let named = std::env::var_os("CHANDLER_BINARY");
+    named.map_or_else(|| env!("CARGO_BIN_EXE_chandler").into(), PathBuf::from)
+}
+
 impl Process {
     pub fn start(case: &Case, role: &Role) -> anyhow::Result<Self> {
         Self::start_with(case, role, &[])
@@ -46,7 +53,7 @@ impl Process {
 
     /// Starts it with arguments beside the usual.
     pub fn start_with(case: &Case, role: &Role, arguments: &[&str]) -> anyhow::Result<Self> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_chandler"));
+        let mut command = Command::new(binary());
         command.arg("run").args(arguments);
         Self::start_by(case, role, command)
     }
@@ -55,8 +62,8 @@ impl Process {
     pub fn start_inside(case: &Case, role: &Role, packages: &str) -> anyhow::Result<Self> {
         let mut command = Cluster::inside();
         command
-            .args([env!("CARGO_BIN_EXE_chandler"), "run"])
-            .args(["--package-api-listen", packages]);
+            .arg(binary())
+            .args(["run", "--package-api-listen", packages]);
         Self::start_by(case, role, command)
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Fates<'a> {
     /// Those of the Subscription that goes come first.
     parties: Vec<Party<'a>>,
     own: usize,
-    fates: Vec<Fate>,
+    outcomes: Vec<Fate>,
     /// Who needs a dependency that would go otherwise.
     users: Vec<Option<usize>>,
     removals: Vec<Begun>,
@@ -69,7 +69,7 @@ impl<'a> Fates<'a> {
         let mut fates = Self {
             parties: all.map(Party::of).collect(),
             own,
-            fates: Vec::new(),
+            outcomes: Vec::new(),
             users: Vec::new(),
             removals: Vec::new(),
             candidates: Vec::new(),
@@ -133,7 +133,7 @@ impl<'a> Fates<'a> {
                 Fate::Stays
             }
         });
-        self.fates = fates.collect();
+        self.outcomes = fates.collect();
         self.users = vec![None; self.parties.len()];
         self.removals = begun;
         self.candidates = candidates;
@@ -153,7 +153,7 @@ impl<'a> Fates<'a> {
                     Fate::Stays
                 };
                 for member in candidate.members.clone() {
-                    self.fates[member] = fate;
+                    self.outcomes[member] = fate;
                 }
             }
         }
@@ -161,7 +161,7 @@ impl<'a> Fates<'a> {
         let user = |at: usize| {
             let mut all = 0..self.parties.len();
             all.find(|user| {
-                let stays = matches!(self.fates[*user], Fate::Stays | Fate::IsHeld);
+                let stays = matches!(self.outcomes[*user], Fate::Stays | Fate::IsHeld);
                 stays && self.wants(*user, &unmet[*user], at)
             })
         };
@@ -173,16 +173,16 @@ impl<'a> Fates<'a> {
             self.users[at] = Some(user);
             return true;
         }
-        let removed = (0..self.parties.len()).filter(|at| self.fates[*at] == Fate::Goes);
+        let removed = (0..self.parties.len()).filter(|at| self.outcomes[*at] == Fate::Goes);
         let held: Vec<usize> = removed.filter(|at| user(*at).is_some()).collect();
         for at in &held {
-            self.fates[*at] = Fate::IsHeld;
+            self.outcomes[*at] = Fate::IsHeld;
         }
         // A removal is held as a whole.
         for removal in &self.removals {
             if removal.members.iter().any(|it| held.contains(it)) {
                 for member in &removal.members {
-                    self.fates[*member] = Fate::IsHeld;
+                    self.outcomes[*member] = Fate::IsHeld;
                 }
             }
         }
@@ -190,7 +190,7 @@ impl<'a> Fates<'a> {
     }
 
     fn is_pruned(&self, at: usize) -> bool {
-        self.fates[at] == Fate::IsPruned
+        self.outcomes[at] == Fate::IsPruned
     }
 
     /// What everybody needs and has neither from itself nor from anybody who was never to go.
@@ -198,7 +198,7 @@ impl<'a> Fates<'a> {
         let stay: Vec<&Party<'_>> = self
             .parties
             .iter()
-            .zip(&self.fates)
+            .zip(&self.outcomes)
             .filter(|(_, fate)| **fate == Fate::Stays)
             .map(|(party, _)| party)
             .collect();
@@ -224,7 +224,7 @@ impl<'a> Fates<'a> {
     /// counts.
     fn policy(&self, candidate: &Candidate<'_>) -> Option<RemovalPolicy> {
         let reaching = self.removals.iter().filter(|removal| {
-            let is_held = |at: &usize| self.fates[*at] == Fate::IsHeld;
+            let is_held = |at: &usize| self.outcomes[*at] == Fate::IsHeld;
             removal.wish.prunes()
                 && !removal.members.iter().any(is_held)
                 && self.reaches(removal, candidate)
@@ -310,7 +310,7 @@ impl<'a> Fates<'a> {
         &self,
         is_meant: impl Fn(Fate) -> bool,
     ) -> impl Iterator<Item = &'a ClusterServiceVersion> {
-        let all = self.parties.iter().zip(&self.fates).skip(self.own);
+        let all = self.parties.iter().zip(&self.outcomes).skip(self.own);
         all.filter(move |(_, fate)| is_meant(**fate))
             .map(|(party, _)| party.csv)
     }
@@ -319,7 +319,7 @@ impl<'a> Fates<'a> {
     /// none can be the first, and so they do not count; neither do dependencies that nobody deleted yet.
     pub(super) fn users(&self) -> Vec<(&'a ClusterServiceVersion, &Need, bool)> {
         let unmet = self.unmet();
-        let goes = |at: usize| matches!(self.fates[at], Fate::Goes | Fate::IsPruned);
+        let goes = |at: usize| matches!(self.outcomes[at], Fate::Goes | Fate::IsPruned);
         let mut companions: Vec<usize> = (0..self.own).collect();
         let mut front = companions.clone();
         while let Some(user) = front.pop() {

@@ -393,7 +393,7 @@ fn of_several_wishes_for_a_dependency_the_most_careful_counts() {
     let mut facts = with_dependency();
     facts.csvs.push(csv(NAMESPACE, "mole", &[], &["Burrow"]));
     let burrow = facts.subscriptions[1].clone();
-    let more = |policy: &str, prunes: bool| {
+    let deleted = |policy: &str, prunes: bool| {
         json!({
             "metadata": {
                 "deletionTimestamp": "2026-01-01T00:00:00Z",
@@ -409,7 +409,7 @@ fn of_several_wishes_for_a_dependency_the_most_careful_counts() {
         ("Operator", false, RemovalPolicy::Everything),
     ] {
         facts.subscriptions.truncate(2);
-        let mole = subscription("mole", &more(policy, prunes));
+        let mole = subscription("mole", &deleted(policy, prunes));
         facts.subscriptions.push(mole);
         let removal = plan(&facts, &everything());
         assert_eq!(

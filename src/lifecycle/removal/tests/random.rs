@@ -308,9 +308,8 @@ impl World {
     /// Looks until nothing happens any more.
     fn settle(&mut self, course: &Course) {
         let mut rounds = 0..1000;
-        if rounds.all(|number| self.round(number, course)) {
-            panic!("it never ends: {self:#?}");
-        }
+        let goes_on = rounds.all(|number| self.round(number, course));
+        assert!(!goes_on, "it never ends: {self:#?}");
     }
 
     fn names(&self) -> (Vec<String>, Vec<String>, Vec<String>, Vec<String>) {
