@@ -1,5 +1,7 @@
 //! The gopher operator on real pods: gophers come and go, the operator too, and the gophers API knows.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, ensure};
 use chandler::yaml;
 use futures::{AsyncBufReadExt as _, StreamExt as _};
@@ -12,6 +14,9 @@ use serde_json::{Value, json};
 use crate::support::case::on_cluster;
 use crate::support::cluster::repository;
 use crate::support::fleet::{For, Stage};
+
+/// The label of the operator's pods.
+const OPERATOR: &str = "app.kubernetes.io/name=gopher-operator";
 
 /// A stage on which gophers and a gophers API run.
 struct Burrow<'c> {
@@ -92,20 +97,19 @@ impl<'c> Burrow<'c> {
     async fn knows(&self, gophers: usize) -> anyhow::Result<()> {
         let what = format!("known {gophers} gophers");
         let case = self.stage.scene.case;
-        case.within(std::time::Duration::from_mins(2), &what, async || {
+        case.within(Duration::from_mins(2), &what, async || {
             let known = self.known().await?;
             Ok(known.len() == gophers && known == self.pods().await?)
         })
         .await
     }
 
-    /// Kills the operator's pod without letting it say goodbye.
-    async fn kill_operator(&self) -> anyhow::Result<()> {
-        let operators = ListParams::default().labels("app.kubernetes.io/name=gopher-operator");
+    /// Kills pods without letting them say goodbye.
+    async fn kill(&self, label: &str) -> anyhow::Result<()> {
         let now = DeleteParams::default().grace_period(0);
         let pods = self.stage.scene.api::<Pod>();
-        let found = pods.list(&operators).await?;
-        ensure!(!found.items.is_empty(), "no operator");
+        let found = pods.list(&ListParams::default().labels(label)).await?;
+        ensure!(!found.items.is_empty(), "no pod has the label {label}");
         for pod in found {
             pods.delete(&pod.name_any(), &now).await?;
         }
@@ -122,7 +126,7 @@ fn shown(list: &Value) -> anyhow::Result<Vec<String>> {
 }
 
 #[tokio::test]
-async fn gophers_that_come_and_go_are_known_although_the_operator_is_killed() {
+async fn gophers_that_come_and_go_are_known_although_the_operator_and_the_api_are_killed() {
     on_cluster(async |case| {
         let Some(stage) = Stage::set(case, &["gopher"], For::Own).await? else {
             return Ok(());
@@ -138,59 +142,43 @@ async fn gophers_that_come_and_go_are_known_although_the_operator_is_killed() {
         let api = burrow.stage.create(&wish).await?;
         burrow.knows(3).await?;
 
+        // An API that forgot everything is told again.
+        burrow.kill("run=gophers-api").await?;
+        let has_forgotten = async || Ok(burrow.known().await?.is_empty());
+        case.eventually("forgotten", has_forgotten).await?;
+        burrow.knows(3).await?;
+
         // What the page shows is what it is told from here on.
         ensure!(burrow.get("").await?.contains("page.js"));
         let watch = Request::get(burrow.path("events")).body(Vec::new())?;
         let mut told = case.client.request_stream(watch).await?.lines();
 
         burrow.scale(10).await?;
-        burrow.kill_operator().await?;
+        burrow.kill(OPERATOR).await?;
         burrow.knows(10).await?;
-        burrow.kill_operator().await?;
+        burrow.kill(OPERATOR).await?;
         burrow.scale(1).await?;
         burrow.knows(1).await?;
         burrow
             .stage
             .says(&api, "of-v1alpha1", "/status/gophers", &json!(1))
             .await?;
-        let mut seen = Vec::new();
-        while seen.last() != Some(&1) || !seen.contains(&10) {
-            let line = told
-                .next()
-                .await
-                .context("the page lost its connection")??;
-            if let Some(list) = line.strip_prefix("data:") {
-                seen.push(shown(&serde_json::from_str(list)?)?.len());
+        let page = async {
+            let mut seen = Vec::new();
+            while seen.last() != Some(&1) || !seen.contains(&10) {
+                let line = told
+                    .next()
+                    .await
+                    .context("the page lost its connection")??;
+                if let Some(list) = line.strip_prefix("data:") {
+                    seen.push(shown(&serde_json::from_str(list)?)?.len());
+                }
             }
-        }
-        burrow.stage.remove("gopher").await
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn an_api_that_forgot_its_gophers_is_told_again() {
-    on_cluster(async |case| {
-        let Some(stage) = Stage::set(case, &["gopher"], For::Own).await? else {
-            return Ok(());
+            anyhow::Ok(())
         };
-        let burrow = Burrow::dig(stage).await?;
-        burrow
-            .stage
-            .install("gopher", "stable", "gopher.v0.1.0")
-            .await?;
-        let wish = burrow
-            .gopher_api("v1alpha1", &json!("only-an-example"))
-            .await?;
-        burrow.stage.create(&wish).await?;
-        burrow.knows(3).await?;
-        let servers = ListParams::default().labels("run=gophers-api");
-        let pods = burrow.stage.scene.api::<Pod>();
-        pods.delete_collection(&DeleteParams::default(), &servers)
-            .await?;
-        case.eventually("forgotten", async || Ok(burrow.known().await?.is_empty()))
-            .await?;
-        burrow.knows(3).await?;
+        tokio::time::timeout(Duration::from_mins(1), page)
+            .await
+            .context("the page does not show them")??;
         burrow.stage.remove("gopher").await
     })
     .await;
