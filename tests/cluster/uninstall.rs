@@ -441,7 +441,10 @@ async fn a_crd_that_was_there_before_its_operator_is_there_after_it() {
 async fn a_namespace_goes_whatever_the_policy_and_custom_resources_elsewhere_stay() {
     on_cluster(async |case| {
         let mut scene = Scene::for_all(case).await?;
-        scene.running = Some(Running::start(case, &[&scene.namespace]).await?);
+        // The Lease is in the first one: whoever looks after the namespace must not go with it.
+        let elsewhere = case.namespace().await?;
+        let namespaces = [elsewhere.as_str(), &scene.namespace];
+        scene.running = Some(Running::start(case, &namespaces).await?);
         let gopher = scene
             .operator("gopher", "1.0.0")
             .owns("Gopher")
@@ -453,7 +456,6 @@ async fn a_namespace_goes_whatever_the_policy_and_custom_resources_elsewhere_sta
             .subscribe("gopher", "hub", policy("Everything"))
             .await?;
         scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
-        let elsewhere = case.namespace().await?;
         let group = format!("{}.example.com", scene.namespace);
         scene
             .create_in(
