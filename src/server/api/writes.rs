@@ -41,15 +41,15 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let writes = Writes::from_ref(state);
-        let Some(writer) = writes.writer else {
+        let allowed = Writes::from_ref(state);
+        let Some(writer) = allowed.writer else {
             let error = ApiError::new(Code::Forbidden, "nothing can be changed by this page");
             return Err(error.hint(
                 "`chandler run --allow-writes` lets visitors use tokens of their own; \
                  `chandler install`, `approve` and `uninstall` work without",
             ));
         };
-        let token = visitor::token(parts, writes.transport)?;
+        let token = visitor::token(parts, allowed.transport)?;
         Ok(Self {
             writer,
             token,
