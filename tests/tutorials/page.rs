@@ -4,6 +4,8 @@
 //!   in the next line after a `\`.
 //! - A block `yaml` whose first line is a comment with the name of a file is that file.
 
+use std::path::Path;
+
 use anyhow::{Context as _, bail};
 
 /// What a reader does.
@@ -52,7 +54,8 @@ impl Page {
 
 fn file(block: &[&str]) -> Option<Step> {
     let name = block.first()?.strip_prefix("# ")?;
-    let is_name = name.ends_with(".yaml") && !name.contains(' ');
+    let is_yaml = Path::new(name).extension().is_some_and(|it| it == "yaml");
+    let is_name = is_yaml && !name.contains(' ');
     is_name.then(|| Step::File {
         name: name.to_owned(),
         content: format!("{}\n", block.join("\n")),
