@@ -160,10 +160,9 @@ fn refusal(failure: &Failure) -> Refusal {
         Some(404) => RefusalKind::NotFound,
         Some(409) => RefusalKind::Conflict,
         Some(400 | 422) => RefusalKind::BadRequest,
-        Some(_) => RefusalKind::Unavailable,
         None if failure.is_no() => RefusalKind::Conflict,
         None if failure.is_usage() => RefusalKind::BadRequest,
-        None => RefusalKind::Unavailable,
+        Some(_) | None => RefusalKind::Unavailable,
     };
     let hint = match kind {
         RefusalKind::Unauthorized => {
