@@ -167,14 +167,14 @@ pub(crate) fn converted(mut object: Value, wanted: &str) -> Result<Value, String
             continue;
         };
         let known = kept_before.get(target);
-        let made = match known.filter(|known| known["as"] == value) {
+        let outcome = match known.filter(|known| known["as"] == value) {
             Some(known) => known["was"].clone(),
             None => make(&value),
         };
-        if make_back(&made) != value {
-            kept.insert(source.to_owned(), json!({"was": value, "as": made}));
+        if make_back(&outcome) != value {
+            kept.insert(source.to_owned(), json!({"was": value, "as": outcome}));
         }
-        spec.insert(target.to_owned(), made);
+        spec.insert(target.to_owned(), outcome);
     }
     if !kept.is_empty() {
         keep(&mut object, kept);
