@@ -114,7 +114,7 @@ async fn visitors_do_what_their_own_rights_allow_and_nothing_else() {
         let kubeconfig = case.cluster.kubeconfig();
         let role = Role {
             name: "writes",
-            kubeconfig: &kubeconfig,
+            kubeconfig,
             namespaces: &namespaces,
             cares_for_all: false,
             lease: "writes",

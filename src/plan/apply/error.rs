@@ -184,6 +184,7 @@ impl Error {
 
     fn from_status(status: Status, target: Box<Target>, account: Option<&Account>) -> Self {
         let about_namespace = is_about_namespace(&status);
+        let about_another = is_about_another_object(&status);
         let message = if status.message.is_empty() {
             format!("the API server answered with code {}", status.code)
         } else {
@@ -198,6 +199,10 @@ impl Error {
                 account: account.cloned(),
                 target,
                 message,
+            },
+            404 if about_another => Self::Unavailable {
+                target,
+                message: format!("{message}; it goes on by itself once that is there"),
             },
             404 => Self::NoSuchKind { target },
             409 => Self::Conflict { target, message },
@@ -221,6 +226,13 @@ fn is_about_namespace(status: &Status) -> bool {
         .iter()
         .any(|cause| cause.reason == "NamespaceTerminating");
     is_missing || is_terminating
+}
+
+/// An object that is written is made if it is not there. So one that is missing is another, to which it refers, such as
+/// the Role of a RoleBinding; a kind that is missing has no name.
+fn is_about_another_object(status: &Status) -> bool {
+    let details = status.details.as_ref();
+    status.code == 404 && details.is_some_and(|it| !it.name.is_empty())
 }
 
 /// What to grant to whom, out of the API server's words:
@@ -330,6 +342,22 @@ mod tests {
                 "error applying Role ns/r: {message}; grant ServiceAccount ns/sa the verb patch on roles of API group \"rbac.authorization.k8s.io\" in namespace ns (objects are written by server-side apply, which needs create and patch), and it goes on by itself"
             )
         );
+    }
+
+    #[test]
+    fn a_role_that_is_not_there_yet_is_told_from_a_missing_kind() {
+        let message = "roles.rbac.authorization.k8s.io \"r\" not found";
+        let status = serde_json::from_value(json!({
+            "code": 404, "message": message, "reason": "NotFound",
+            "details": {"name": "r", "group": "rbac.authorization.k8s.io", "kind": "roles"},
+        }));
+        let error = Error::from_status(status.unwrap(), Box::new(role()), None);
+        assert!(!error.is_permanent(), "{error}");
+        assert!(error.to_string().contains(message), "{error}");
+        let no_kind = json!({"code": 404, "message": "404 page not found", "details": {}});
+        let error = serde_json::from_value(no_kind).unwrap();
+        let error = Error::from_status(error, Box::new(role()), None);
+        assert!(matches!(error, Error::NoSuchKind { .. }), "{error}");
     }
 
     #[test]
