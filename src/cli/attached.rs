@@ -7,6 +7,7 @@ use kube::ResourceExt as _;
 use tokio::sync::watch;
 
 use super::standing::Standing;
+use super::upgrade::Upgrade;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::subscription::Subscription;
 use crate::bundle::Bundle;
@@ -46,8 +47,10 @@ impl Supply for Attached {
         let mut seen = BTreeSet::new();
         let mut all = Vec::new();
         for subscription in &subscriptions {
-            let standing = Standing::of(subscription);
+            let mut standing = Standing::of(subscription);
             let own = csv(&standing.namespace, &standing.installed_csv);
+            let next = csv(&standing.namespace, &standing.current_csv);
+            standing.upgrade = Upgrade::of(subscription, &standing, next.map(|next| &**next));
             seen.insert((standing.namespace.clone(), standing.installed_csv.clone()));
             all.push(subscribed(standing, own.map(|own| &**own)));
         }
@@ -108,20 +111,18 @@ fn subscribed(standing: Standing, csv: Option<&ClusterServiceVersion>) -> Instal
         _ if phase(csv) == "Failed" => Health::Failed,
         _ => Health::Pending,
     };
-    let next = if standing.current_csv == standing.installed_csv {
-        String::new()
-    } else {
-        standing.current_csv.clone()
-    };
     let message = standing.messages.join("; ");
+    let (next, why_not) = match standing.upgrade {
+        Some(upgrade) => (upgrade.to, upgrade.why_not),
+        None if standing.installed_csv.is_empty() => (standing.current_csv, message.clone()),
+        None => (String::new(), String::new()),
+    };
     let (waits_because, plan_to_approve) = if standing.waits_for_approval {
         let plan = standing.install_plan.clone();
         let because = format!("somebody has to approve InstallPlan {plan}");
         (because, plan)
-    } else if next.is_empty() {
-        (String::new(), String::new())
     } else {
-        (message.clone(), String::new())
+        (why_not, String::new())
     };
     Installation {
         package: standing.package,
@@ -175,4 +176,38 @@ fn phase(csv: Option<&ClusterServiceVersion>) -> String {
     status
         .map(|status| status.phase.to_string())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn installation(status: &Value) -> Installation {
+        let subscription: Subscription = serde_json::from_value(json!({
+            "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
+            "metadata": {"name": "gopher", "namespace": "ns"},
+            "spec": {"name": "gopher", "source": "hub", "sourceNamespace": "olm"},
+            "status": status,
+        }))
+        .unwrap();
+        let mut standing = Standing::of(&subscription);
+        standing.upgrade = Upgrade::of(&subscription, &standing, None);
+        subscribed(standing, None)
+    }
+
+    #[test]
+    fn an_upgrade_that_is_held_back_is_no_less_news_than_one_that_is_underway() {
+        let held = installation(&json!({
+            "installedCSV": "gopher.v1", "currentCSV": "gopher.v1",
+            "conditions": [{"type": "Resolved", "status": "True", "reason": "Solved",
+                "message": "gopher.v1 stays; held back: gopher.v2: it needs API Burrow: nobody has it"}],
+        }));
+        assert_eq!(held.next, "gopher.v2");
+        assert_eq!(held.waits_because, "it needs API Burrow: nobody has it");
+        let newest = installation(&json!({"installedCSV": "gopher.v1", "currentCSV": "gopher.v1"}));
+        assert_eq!((newest.next, newest.waits_because), Default::default());
+        let first = installation(&json!({"currentCSV": "gopher.v1"}));
+        assert_eq!(first.next, "gopher.v1");
+    }
 }
