@@ -50,10 +50,11 @@ $(AXE):
 test-local: ## Only the tests of the local cluster's own tool
 	# Not from the cache: what it looks at is the machine.
 	cd deploy/local && go test -count=1 ./...
-# One cluster serves the whole run, and goes when it is over, however it ends.
+# One cluster serves the whole run, and goes when it is over, however it ends. Its tests mostly wait for it, so there are more
+# of them at once than a machine has cores.
 test-cluster: ## Only the tests on a real cluster; TEST=name for one of them
 	cargo build --example stand-in --example fleet
-	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && cargo test --test cluster $(TEST)
+	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && RUST_TEST_THREADS=4 cargo test --test cluster $(TEST)
 # On a cluster of their own: Chandler looks after all of it.
 test-tutorials: ## Only the tests that do what the tutorials say; TEST=name for one of them
 	cargo build --bin chandler --example fleet --example pack-image
