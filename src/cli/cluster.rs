@@ -156,7 +156,12 @@ impl Cluster {
     pub(super) async fn approve(&self, ns: &str, name: &str) -> Result<InstallPlan, Failure> {
         let api = Api::<InstallPlan>::namespaced(self.client.clone(), ns);
         let patch = Patch::Merge(json!({"spec": {"approved": true}}));
-        let patched = api.patch(name, &PatchParams::default(), &patch).await;
+        // `chandler history` tells by it how a plan was approved.
+        let parameters = PatchParams {
+            field_manager: Some("chandler-approve".to_owned()),
+            ..PatchParams::default()
+        };
+        let patched = api.patch(name, &parameters, &patch).await;
         patched.map_err(|error| written(error, "the InstallPlan cannot be approved"))
     }
 

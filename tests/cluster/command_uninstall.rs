@@ -195,7 +195,7 @@ async fn what_runs_and_how_it_came_to_be_is_told() {
             "{text}"
         );
         ensure!(
-            rows[1].contains("\tgopher.v1.1.0\tgopher\tapproved by "),
+            rows[1].contains("\tgopher.v1.1.0\tgopher\tapproved by chandler-approve\t"),
             "{text}"
         );
         Ok(())
