@@ -142,12 +142,15 @@ async fn from_here(
         Move::Act(stage) => remover.act(&facts, &wish, stage).await?,
         Move::Wait(_) | Move::Blocked => {}
     }
-    // What a ClusterServiceVersion has elsewhere goes before it does.
+    // What a ClusterServiceVersion has elsewhere goes before it does, and not before it was deleted: until then it
+    // may have custom resources to work off, with those very rights.
     let csvs: Vec<&ClusterServiceVersion> = surroundings.csvs.iter().map(|it| &**it).collect();
     for stage in &removal.stages {
         for goes in stage.objects.iter().filter(|it| it.is_going) {
-            let mut own = csvs.iter();
-            if let Some(csv) = own.find(|csv| csv.uid().is_some_and(|uid| uid == goes.uid)) {
+            let mut deleted = csvs
+                .iter()
+                .filter(|csv| csv.metadata.deletion_timestamp.is_some());
+            if let Some(csv) = deleted.find(|csv| csv.uid().is_some_and(|uid| uid == goes.uid)) {
                 clean_up(&remover.client, &remover.applier, csv, &csvs).await?;
             }
         }
