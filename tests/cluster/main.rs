@@ -47,6 +47,7 @@ mod replicas;
 mod rotation;
 mod serving;
 mod steady;
+mod subscription_config;
 mod subscriptions;
 mod uninstall;
 mod uninstall_killed;
