@@ -6,7 +6,9 @@
 //! ```
 
 pub mod api;
+mod connections;
 pub mod hub;
+mod limits;
 pub mod packages;
 pub mod pages;
 pub mod writes;
@@ -16,12 +18,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::{StatusCode, header};
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, StatusCode, header};
 use axum::response::IntoResponse as _;
 use axum::routing::get;
-use tokio::net::TcpListener;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
+use self::connections::Versions;
 use self::hub::Hub;
 
 /// How long answers that are under way may take when the server stops. Some never end by themselves.
@@ -70,19 +78,20 @@ pub fn site(hub: Arc<Hub>) -> Router {
 }
 
 /// Answers until it is told to stop.
-pub async fn serve(
-    listener: TcpListener,
-    router: Router,
-    stop: CancellationToken,
-) -> std::io::Result<()> {
-    let late = stop.clone();
-    let router = router.into_make_service_with_connect_info::<SocketAddr>();
-    let answers = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
-    tokio::select! {
-        ended = answers.into_future() => ended,
-        () = async {
-            late.cancelled().await;
-            tokio::time::sleep(GRACE).await;
-        } => Ok(()),
-    }
+pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
+    let converse = |stream: TcpStream, peer: SocketAddr| {
+        let (router, stop) = (router.clone(), stop.clone());
+        let service = service_fn(move |request: Request<Incoming>| {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(peer));
+            router.clone().oneshot(request)
+        });
+        async move {
+            let answered = connections::answer(stream, Versions::First, service, &stop).await;
+            if let Err(error) = answered {
+                tracing::debug!(error, "a connection failed");
+            }
+        }
+    };
+    connections::take(listener, &stop, GRACE, converse).await;
 }

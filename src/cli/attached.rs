@@ -1,6 +1,6 @@
 //! The hub of a cluster: its catalogs, and what is installed in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
@@ -40,9 +40,14 @@ impl Supply for Attached {
 
     fn installations(&self) -> Option<Vec<Installation>> {
         let (subscriptions, csvs) = (self.0.subscriptions(), self.0.csvs());
+        let place = |csv: &ClusterServiceVersion| {
+            let namespace = csv.metadata.namespace.clone().unwrap_or_default();
+            (namespace, csv.name_any())
+        };
+        let by_place: HashMap<_, _> = csvs.iter().map(|csv| (place(csv), csv)).collect();
         let csv = |namespace: &str, name: &str| {
-            let mut all = csvs.iter();
-            all.find(|csv| csv.name_any() == name && csv.namespace().as_deref() == Some(namespace))
+            let place = (namespace.to_owned(), name.to_owned());
+            by_place.get(&place).copied()
         };
         let mut seen = BTreeSet::new();
         let mut all = Vec::new();
@@ -55,8 +60,7 @@ impl Supply for Attached {
             all.push(subscribed(standing, own.map(|own| &**own)));
         }
         for csv in &csvs {
-            let place = (csv.namespace().unwrap_or_default(), csv.name_any());
-            if !seen.contains(&place) {
+            if !seen.contains(&place(csv)) {
                 all.push(orphan(csv));
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tempfile::TempDir;
@@ -72,13 +73,19 @@ impl Session {
     }
 }
 
+/// How long work that nobody waits for any more may go on when a command ends.
+const GRACE: Duration = Duration::from_secs(3);
+
 /// Runs something that waits for the network.
 pub(super) fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(Failure::outside)?;
-    runtime.block_on(work)
+    let done = runtime.block_on(work);
+    // What computes cannot be interrupted, and must not keep the process.
+    runtime.shutdown_timeout(GRACE);
+    done
 }
 
 /// The cache that was asked for, or the usual one. When nobody asked and the usual one cannot be

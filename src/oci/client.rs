@@ -124,6 +124,19 @@ impl Registry {
         }
     }
 
+    /// The same registry, tried again in another way. Connections and logins are shared.
+    #[must_use]
+    pub fn with_retry(&self, retry: Retry) -> Self {
+        let settings = Settings {
+            retry,
+            ..Settings::clone(&self.settings)
+        };
+        Self {
+            settings: Arc::new(settings),
+            ..self.clone()
+        }
+    }
+
     /// Its settings.
     pub fn settings(&self) -> &Settings {
         &self.settings

@@ -23,4 +23,5 @@ mod visitor;
 mod writes;
 
 pub use openapi::document;
+pub(super) use respond::knows;
 pub use router::router;

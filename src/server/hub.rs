@@ -20,6 +20,7 @@ mod installed;
 mod list;
 mod manifests;
 mod package;
+mod recent;
 mod resolve;
 mod rights;
 mod standalone;
@@ -28,6 +29,7 @@ mod upgrades;
 pub mod views;
 mod words;
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 pub use error::{Error, ErrorKind};
@@ -42,6 +44,7 @@ pub(crate) use self::words::{cut, encoded, listed};
 
 use self::bundles::Bundles;
 use self::dependencies::Needs;
+use self::icon::SmallIcons;
 use self::views::{
     CatalogView, Crds, DependencyGraph, InstallManifests, Installation, PackageList, PackagePage,
     Permissions, RelatedImages, UpgradeGraph, VersionDiff, VersionView,
@@ -59,7 +62,10 @@ pub struct Hub {
     supply: Arc<dyn Supply>,
     bundles: Bundles,
     needs: Needs,
+    small_icons: SmallIcons,
     writes: Writes,
+    /// Tells this process from others, and from those before it.
+    process: u64,
 }
 
 impl Hub {
@@ -69,7 +75,9 @@ impl Hub {
             supply,
             bundles: Bundles::default(),
             needs: Needs::default(),
+            small_icons: SmallIcons::default(),
             writes: Writes::default(),
+            process: RandomState::new().hash_one(std::process::id()),
         }
     }
 
@@ -106,6 +114,8 @@ impl Hub {
         }
         if let Some(changes) = self.supply.changes() {
             hasher.update(&changes.borrow().to_le_bytes());
+            // Each process counts for itself: the same number of another one means another state.
+            hasher.update(&self.process.to_le_bytes());
         }
         hasher.finish().hex().to_owned()
     }
@@ -205,6 +215,12 @@ impl Hub {
         icon::of(&found)
     }
 
+    /// The picture of a package as small as a card shows it, where that saves something.
+    pub fn small_icon(&self, name: &str, catalog: Option<&str>) -> Result<Icon, Error> {
+        let found = self.find(name, catalog)?;
+        self.small_icons.of(&found)
+    }
+
     /// What would happen if these packages were subscribed to.
     pub fn resolve(&self, query: &ResolveQuery) -> Result<Vec<Component>, Error> {
         resolve::resolve(&*self.supply, query)
@@ -242,8 +258,9 @@ impl Hub {
         from: &str,
         to: &str,
     ) -> Result<VersionDiff, Error> {
-        let older = self.contents(name, catalog, Some(from)).await?;
-        let newer = self.contents(name, catalog, Some(to)).await?;
+        let older = self.contents(name, catalog, Some(from));
+        let newer = self.contents(name, catalog, Some(to));
+        let (older, newer) = tokio::try_join!(older, newer)?;
         self.unpacked(move || Ok(diff::diff(&older.read()?, &newer.read()?)))
             .await
     }

@@ -17,6 +17,7 @@ mod home;
 mod images;
 mod installed;
 mod markdown;
+mod name;
 mod overview;
 mod permissions;
 mod rights;
@@ -28,7 +29,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::Path;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use axum::routing::get;
@@ -36,7 +36,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 
 use super::hub::{Error, Hub};
+use super::limits::{Gate, limit};
 use failure::Failure;
+use name::Name;
 
 /// All pages of a hub, and one that says that there is no such page.
 pub fn router(hub: Arc<Hub>) -> Router {
@@ -58,15 +60,17 @@ pub fn router(hub: Arc<Hub>) -> Router {
         .merge(by_bundle)
         .route("/operator/{package}", get(moved))
         .route("/assets/{folder}/{file}", get(assets::serve))
+        .method_not_allowed_fallback(failure::wrong_method)
         .fallback(failure::nothing_here)
         .layer(CatchPanicLayer::custom(failure::panicked))
         .layer(from_fn(headers::add))
         .layer(CompressionLayer::new())
+        .layer(from_fn_with_state(Gate::new(failure::refused), limit))
         .with_state(hub)
 }
 
 /// Where OperatorHub.io has its packages.
-async fn moved(Path(package): Path<String>) -> Redirect {
+async fn moved(Name(package): Name) -> Redirect {
     Redirect::permanent(&words::package_path(&package))
 }
 

@@ -2,6 +2,7 @@
 
 mod browse;
 mod compatibility;
+mod connections;
 mod contents;
 mod document;
 mod hostile;

@@ -34,14 +34,10 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         let address = listener.local_addr().map_err(Failure::outside)?;
         tracing::info!("the hub is at http://{address}");
         let refreshing = refresh(&supply, args.refresh, &stop);
-        let serving = async {
-            let served = server::serve(listener, router, stop.clone()).await;
-            stop.cancel();
-            served
-        };
-        let (served, ()) = tokio::join!(serving, refreshing);
+        let serving = server::serve(listener, router, stop.clone());
+        let ((), ()) = tokio::join!(serving, refreshing);
         traces.finish().await;
-        served.map_err(Failure::outside)
+        Ok(())
     })
 }
 

@@ -103,7 +103,7 @@ async fn serve(
     controllers: &Controllers,
     cluster: Cluster,
     stop: &CancellationToken,
-) -> Result<Option<JoinHandle<std::io::Result<()>>>, Failure> {
+) -> Result<Option<JoinHandle<()>>, Failure> {
     let Some(address) = args.listen else {
         return Ok(None);
     };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderValue, header};
-use axum::response::Response;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use futures::stream;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
@@ -13,9 +13,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::error::{ApiError, Code, Problems};
 use super::limits::Turns;
 use super::request::{ApiPath, Asked};
+use super::respond::knows;
 use crate::catalog::index::{Index, PackageRecord};
+use crate::oci::Digest;
 use crate::resolver::Curation;
 use crate::server::hub::{Catalog, Error, Hub, blocking};
+use crate::server::limits::GoesOn;
 
 /// How much is read ahead of whoever reads.
 const CHUNK: usize = 256 << 10;
@@ -33,7 +36,7 @@ pub(super) async fn get_all(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     asked.only(&[])?;
-    stream_of(&hub, &turns, &catalog, Filter::default())
+    stream_of(&hub, &turns, &catalog, Filter::default(), &asked)
 }
 
 /// Blobs of a catalog by schema, package and name
@@ -60,10 +63,16 @@ pub(super) async fn get_metas(
         package: text("package")?,
         name: text("name")?,
     };
-    stream_of(&hub, &turns, &catalog, filter)
+    stream_of(&hub, &turns, &catalog, filter, &asked)
 }
 
-fn stream_of(hub: &Hub, turns: &Turns, name: &str, filter: Filter) -> Result<Response, ApiError> {
+fn stream_of(
+    hub: &Hub,
+    turns: &Turns,
+    name: &str,
+    filter: Filter,
+    asked: &Asked,
+) -> Result<Response, ApiError> {
     let catalogs = hub.supply().catalogs();
     let ids: Vec<String> = catalogs.iter().map(Catalog::id).collect();
     let mut meant = catalogs
@@ -82,6 +91,15 @@ fn stream_of(hub: &Hub, turns: &Turns, name: &str, filter: Filter) -> Result<Res
             format!("catalog `{name}` cannot be served: {why}"),
         ));
     };
+    // What is sent is decided by these. Whoever polls a catalog need not fetch it again and again.
+    let decided = format!("{} {:?} {filter:?}", content.digest, catalog.curation);
+    let tag = format!("W/\"{}\"", &Digest::of(decided.as_bytes()).hex()[..32]);
+    let tag = HeaderValue::from_str(&tag).map_err(Error::internal)?;
+    if tag.to_str().is_ok_and(|tag| knows(&asked.headers, tag)) {
+        let mut unchanged = StatusCode::NOT_MODIFIED.into_response();
+        unchanged.headers_mut().insert(header::ETAG, tag);
+        return Ok(unchanged);
+    }
     let reader = Reader {
         index: content.index,
         curation: catalog.curation,
@@ -90,7 +108,7 @@ fn stream_of(hub: &Hub, turns: &Turns, name: &str, filter: Filter) -> Result<Res
         blob: 0,
         record: None,
         has_loose: false,
-        _turn: turns.stream()?,
+        _turn: turns.catalog()?,
     };
     let chunks = stream::try_unfold(reader, |mut reader| {
         blocking(move || {
@@ -101,11 +119,13 @@ fn stream_of(hub: &Hub, turns: &Turns, name: &str, filter: Filter) -> Result<Res
     let mut response = Response::new(Body::from_stream(chunks));
     let kind = HeaderValue::from_static("application/jsonl");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response.headers_mut().insert(header::ETAG, tag);
+    response.extensions_mut().insert(GoesOn);
     Ok(response)
 }
 
 /// Which blobs.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Filter {
     schema: Option<String>,
     package: Option<String>,

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
@@ -17,6 +18,7 @@ use super::request::Asked;
 use super::respond;
 use crate::server::hub::views::Installation;
 use crate::server::hub::{Hub, blocking};
+use crate::server::limits::GoesOn;
 
 /// Changes that come together are told together.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -71,7 +73,7 @@ pub(super) async fn watch_installations(
         let error = ApiError::new(Code::NotFound, "there is no cluster to watch");
         return Err(error.hint("only `chandler run` has one"));
     };
-    let turn = turns.stream()?;
+    let turn = turns.watcher()?;
     changes.mark_changed();
     let events = stream::unfold(
         (hub, changes, turn),
@@ -88,5 +90,5 @@ pub(super) async fn watch_installations(
         },
     );
     let alive = KeepAlive::new().interval(HEARTBEAT);
-    Ok(Sse::new(events).keep_alive(alive).into_response())
+    Ok((Extension(GoesOn), Sse::new(events).keep_alive(alive)).into_response())
 }

@@ -50,9 +50,9 @@ pub(super) async fn get_icon(
             return Err(ApiError::new(Code::BadRequest, message));
         }
     };
-    let icon = blocking(move || {
-        let icon = hub.icon(&package, catalog.as_deref())?;
-        Ok(if is_small { icon.small() } else { icon })
+    let icon = blocking(move || match is_small {
+        true => hub.small_icon(&package, catalog.as_deref()),
+        false => hub.icon(&package, catalog.as_deref()),
     })
     .await?;
     let mut response = respond::bytes(

@@ -80,8 +80,8 @@ async fn manifests(
         channel: text("channel")?,
         version: text("version")?,
         namespace: text("namespace")?,
-        install_mode: asked.one("installMode")?.map(install_mode).transpose()?,
-        approval: asked.one("approval")?.map(approval).transpose()?,
+        install_mode: asked.word("installMode")?.map(install_mode).transpose()?,
+        approval: asked.word("approval")?.map(approval).transpose()?,
     };
     let catalog = asked.catalog()?;
     Ok(blocking(move || hub.install(&package, catalog.as_deref(), &query)).await?)

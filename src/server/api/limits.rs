@@ -1,46 +1,41 @@
-//! How much may be asked at once, and for how long.
+//! How much of what takes long may be asked at once.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::{ApiError, Code};
+use crate::server::limits::{Refusal, turn};
 
-/// How many requests are worked on at once, and how long others wait for their turn.
-const REQUESTS: usize = 64;
-const WAIT: Duration = Duration::from_secs(5);
-/// How long one may take.
-const TIMEOUT: Duration = Duration::from_secs(30);
-/// How long an address may be.
-const LONGEST_ADDRESS: usize = 8 << 10;
 /// How large a body may be.
 pub(super) const LARGEST_BODY: usize = 64 << 10;
-/// How many questions to the resolver are answered at once, and how many answers of any length.
+/// How many questions to the resolver are answered at once.
 const RESOLVING: usize = 2;
-const STREAMS: usize = 32;
+/// How many are sent whole catalogs, and how many are told of changes. The former end; the latter do not, and
+/// cost next to nothing.
+const CATALOGS: usize = 32;
+const WATCHERS: usize = 256;
 /// How many visitors change something at once.
 const WRITING: usize = 4;
 
 /// Who may do what takes long.
 #[derive(Debug, Clone)]
 pub(crate) struct Turns {
-    requests: Arc<Semaphore>,
     resolving: Arc<Semaphore>,
-    streams: Arc<Semaphore>,
+    catalogs: Arc<Semaphore>,
+    watchers: Arc<Semaphore>,
     writing: Arc<Semaphore>,
 }
 
 impl Default for Turns {
     fn default() -> Self {
+        let turns = |most| Arc::new(Semaphore::new(most));
         Self {
-            requests: Arc::new(Semaphore::new(REQUESTS)),
-            resolving: Arc::new(Semaphore::new(RESOLVING)),
-            streams: Arc::new(Semaphore::new(STREAMS)),
-            writing: Arc::new(Semaphore::new(WRITING)),
+            resolving: turns(RESOLVING),
+            catalogs: turns(CATALOGS),
+            watchers: turns(WATCHERS),
+            writing: turns(WRITING),
         }
     }
 }
@@ -48,47 +43,42 @@ impl Default for Turns {
 impl Turns {
     /// Waits for a turn to ask the resolver.
     pub(super) async fn resolving(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        turn(&self.resolving).await
+        Ok(turn(&self.resolving).await?)
     }
 
     /// Waits for a turn to change something.
     pub(super) async fn writing(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        turn(&self.writing).await
+        Ok(turn(&self.writing).await?)
     }
 
-    /// A turn for an answer that goes on for long.
-    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        let turn = self.streams.clone().try_acquire_owned();
-        turn.map_err(|_| overloaded())
+    /// A turn to be sent a whole catalog.
+    pub(super) fn catalog(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        at_once(&self.catalogs)
+    }
+
+    /// A turn to be told of changes.
+    pub(super) fn watcher(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        at_once(&self.watchers)
     }
 }
 
-async fn turn(of: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
-    let turn = tokio::time::timeout(WAIT, of.clone().acquire_owned()).await;
-    turn.ok().and_then(Result::ok).ok_or_else(overloaded)
+fn at_once(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
+    let turn = turns.clone().try_acquire_owned();
+    turn.map_err(|_| Refusal::Overloaded.into())
 }
 
-fn overloaded() -> ApiError {
-    ApiError::new(Code::Overloaded, "there is too much to do").hint("try again in a moment")
-}
-
-/// Lets a request in when there is room, and out when it takes too long.
-pub(super) async fn limit(State(turns): State<Turns>, request: Request, next: Next) -> Response {
-    let uri = request.uri();
-    let length = uri.path().len() + uri.query().map_or(0, str::len);
-    if length > LONGEST_ADDRESS {
-        let message = format!("the address is longer than {LONGEST_ADDRESS} bytes");
-        return ApiError::new(Code::TooLarge, message).into_response();
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        let code = match refusal {
+            Refusal::LongAddress => Code::TooLarge,
+            Refusal::Overloaded => Code::Overloaded,
+            Refusal::Late => Code::Timeout,
+        };
+        Self::new(code, refusal.message()).hint(refusal.hint())
     }
-    let turn = match turn(&turns.requests).await {
-        Ok(turn) => turn,
-        Err(error) => return error.into_response(),
-    };
-    let answer = tokio::time::timeout(TIMEOUT, next.run(request)).await;
-    drop(turn);
-    answer.unwrap_or_else(|_| {
-        ApiError::new(Code::Timeout, "the answer took too long")
-            .hint("try again later, or ask for less")
-            .into_response()
-    })
+}
+
+/// A refusal in the form of the API.
+pub(super) fn refuse(refusal: Refusal) -> Response {
+    ApiError::from(refusal).into_response()
 }

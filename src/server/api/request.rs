@@ -71,6 +71,12 @@ impl Asked {
 
     /// A parameter; nothing if it is empty.
     pub(super) fn one(&self, key: &str) -> Result<Option<&str>, ApiError> {
+        let value = self.word(key)?;
+        Ok(value.filter(|value| !value.is_empty()))
+    }
+
+    /// A parameter that is one of a few words. Nothing is none of them.
+    pub(super) fn word(&self, key: &str) -> Result<Option<&str>, ApiError> {
         let mut values = self.query.iter().filter(|(own, _)| own == key);
         let first = values.next();
         if values.next().is_some() {
@@ -79,8 +85,7 @@ impl Asked {
                 format!("`{key}` is given more than once"),
             ));
         }
-        let value = first.map(|(_, value)| value.as_str());
-        Ok(value.filter(|value| !value.is_empty()))
+        Ok(first.map(|(_, value)| value.as_str()))
     }
 
     /// A parameter that has to be there.

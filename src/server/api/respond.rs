@@ -26,7 +26,8 @@ pub(super) fn bytes(
     body: Vec<u8>,
 ) -> Response {
     let digest = Digest::of(&body);
-    let tag = format!("\"{}\"", digest.hex().get(..32).unwrap_or_default());
+    // Weak: what is sent may be compressed in several ways.
+    let tag = format!("W/\"{}\"", digest.hex().get(..32).unwrap_or_default());
     let mut response = if knows(asked, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
@@ -47,12 +48,13 @@ pub(super) fn bytes(
     response
 }
 
-/// Whether somebody has an answer already. What was packed on the way has a weak tag.
-fn knows(asked: &HeaderMap, tag: &str) -> bool {
+/// Whether somebody has an answer already, by its tag. Whether that is called weak makes no difference here.
+pub(in crate::server) fn knows(asked: &HeaderMap, tag: &str) -> bool {
     let lists = asked.get_all(header::IF_NONE_MATCH).iter();
     let mut tags = lists
         .filter_map(|list| list.to_str().ok())
         .flat_map(|list| list.split(','))
         .map(str::trim);
-    tags.any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
+    let bare = |tag| str::strip_prefix(tag, "W/").unwrap_or(tag);
+    tags.any(|known| known == "*" || bare(known) == bare(tag))
 }

@@ -13,11 +13,12 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 
 use super::error::{ApiError, Code};
-use super::limits::{self, LARGEST_BODY, Turns};
+use super::limits::{LARGEST_BODY, Turns, refuse};
 use super::{
     catalogd, cluster, feeds, icons, install, openapi, operatorhub, packages, versions, writes,
 };
 use crate::server::hub::Hub;
+use crate::server::limits::{Gate, limit};
 use crate::server::writes::Writes;
 
 /// What handlers share.
@@ -106,11 +107,13 @@ pub fn router(hub: Arc<Hub>) -> Router {
         .route("/catalogs/{catalog}/api/v1/all", get(catalogd::get_all))
         .route("/catalogs/{catalog}/api/v1/metas", get(catalogd::get_metas))
         .method_not_allowed_fallback(wrong_method)
+        .route("/api", any(unknown))
+        .route("/api/", any(unknown))
         .route("/api/{*unknown}", any(unknown))
-        .with_state(state.clone())
+        .with_state(state)
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .layer(CompressionLayer::new())
-        .layer(from_fn_with_state(state.turns, limits::limit))
+        .layer(from_fn_with_state(Gate::new(refuse), limit))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(map_response(safe))
 }

@@ -25,11 +25,18 @@ use crate::server::writes::{
     Token, Visitor, Writer, Writes,
 };
 
-/// A visitor who may ask, and whose turn it is.
+/// A visitor who may ask.
 pub(super) struct Admitted {
     writer: Arc<dyn Writer>,
     token: Token,
-    _turn: OwnedSemaphorePermit,
+    turns: Turns,
+}
+
+impl Admitted {
+    /// Waits for the visitor's turn, which begins when all was said that is to be said.
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.turns.writing().await
+    }
 }
 
 impl<S> FromRequestParts<S> for Admitted
@@ -53,7 +60,7 @@ where
         Ok(Self {
             writer,
             token,
-            _turn: Turns::from_ref(state).writing().await?,
+            turns: Turns::from_ref(state),
         })
     }
 }
@@ -66,6 +73,7 @@ where
 )]
 pub(super) async fn get_visitor(admitted: Admitted, asked: Asked) -> Result<Response, ApiError> {
     asked.only(&[])?;
+    let _turn = admitted.turn().await?;
     let visitor = admitted.writer.visitor(&admitted.token).await?;
     Ok(unkept(visitor))
 }
@@ -130,6 +138,7 @@ pub(super) async fn install_package(
 ) -> Result<Response, ApiError> {
     asked.only(&[])?;
     let request: InstallRequest = read(&asked.headers, body, "send {\"package\": \"NAME\"}")?;
+    let _turn = admitted.turn().await?;
     let is_preview = request.dry_run;
     let approval = request.approval;
     let decided = {
@@ -232,6 +241,7 @@ pub(super) async fn approve_install_plan(
     asked.only(&[])?;
     let hint = "send {\"installPlan\": \"NAME\"}";
     let request: ApprovalRequest = read(&asked.headers, body, hint)?;
+    let _turn = admitted.turn().await?;
     let place = place(namespace, subscription)?;
     let plan = name(&request.install_plan)?;
     let Admitted { writer, token, .. } = &admitted;
@@ -263,6 +273,7 @@ pub(super) async fn uninstall_operator(
 ) -> Result<Response, ApiError> {
     asked.only(&[])?;
     let wish: RemovalWish = read(&asked.headers, body, "send {\"dryRun\": true}")?;
+    let _turn = admitted.turn().await?;
     for crd in &wish.delete_crds {
         name(crd)?;
     }

@@ -5,7 +5,7 @@
 //! itself, which is read when somebody looks at it for the first time. Reading goes on when the
 //! one who asked is gone, so that the next one finds it done.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,18 +16,24 @@ use tokio::time::Instant;
 use super::about::{self, CsvFacts};
 use super::error::Error;
 use super::list::install_modes;
+use super::recent::Recent;
 use super::supply::{Supply, WantedBundle};
 use super::views::{ImageView, InstallModeName, Knowledge};
 use super::{Found, dependencies};
 use crate::bundle::Bundle;
 use crate::catalog::index::BundleRecord;
 
-/// How many bundles are read at once, and how many may wait for that.
-const AT_ONCE: usize = 2;
+/// How many bundles are read at once, and how many may wait for that. A registry gets a part of it, so
+/// that one that does not answer holds up nobody who asks another.
+const AT_ONCE: usize = 4;
+const AT_ONCE_OF_ONE: usize = 2;
 const MOST_UNDERWAY: usize = 32;
+const MOST_UNDERWAY_OF_ONE: usize = 12;
+/// How many are unpacked at once.
+const UNPACKED: usize = 2;
 /// How long reading one may take, and how long somebody who asks is made to wait for it.
 const LONGEST_READ: Duration = Duration::from_mins(2);
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// For how long a failure is not tried again, and how many are remembered.
 const FAILURE_LASTS: Duration = Duration::from_mins(5);
 const MOST_FAILURES: usize = 1_000;
@@ -39,7 +45,8 @@ const LARGEST: usize = 64 << 20;
 /// What a catalog says of a bundle that somebody looks into.
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// The content of the catalog and the bundle: the same key is always the same bundle.
+    /// The content of the catalog, the package and the bundle: the same key is always the same bundle.
+    /// Two packages may have bundles of one name.
     key: String,
     name: String,
     wanted: WantedBundle,
@@ -56,7 +63,10 @@ impl Listed {
         let blob = found.blob(bundle)?;
         let manifests = about::manifests(&blob);
         Ok(Self {
-            key: format!("{} {}", found.content.digest, bundle.name),
+            key: format!(
+                "{} {} {}",
+                found.content.digest, found.record.name, bundle.name
+            ),
             name: bundle.name.clone(),
             wanted: WantedBundle {
                 catalog: found.catalog.key.clone(),
@@ -128,20 +138,32 @@ struct Inner {
     unpacking: Arc<Semaphore>,
 }
 
-#[derive(Default)]
 struct State {
-    /// What was read, the last one used at the end.
-    packed: VecDeque<(String, Arc<[u8]>)>,
+    /// What was read.
+    packed: Recent,
     failures: HashMap<String, (Instant, String)>,
-    underway: HashMap<String, watch::Receiver<bool>>,
+    underway: HashMap<String, Underway>,
+    /// Who reads from which registry. There are no more than catalogs name.
+    registries: HashMap<String, Arc<Semaphore>>,
+}
+
+/// A bundle that is being read.
+struct Underway {
+    registry: String,
+    done: watch::Receiver<bool>,
 }
 
 impl Default for Bundles {
     fn default() -> Self {
         Self(Arc::new(Inner {
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                packed: Recent::new(MOST_BYTES),
+                failures: HashMap::new(),
+                underway: HashMap::new(),
+                registries: HashMap::new(),
+            }),
             turns: Semaphore::new(AT_ONCE),
-            unpacking: Arc::new(Semaphore::new(AT_ONCE)),
+            unpacking: Arc::new(Semaphore::new(UNPACKED)),
         }))
     }
 }
@@ -179,8 +201,8 @@ impl Bundles {
                 return known;
             }
             match state.underway.get(&listed.key) {
-                Some(done) => done.clone(),
-                None if state.underway.len() >= MOST_UNDERWAY => {
+                Some(underway) => underway.done.clone(),
+                None if state.is_full(listed.wanted.registry()) => {
                     return Err("too many bundles are being read; try again in a moment".to_owned());
                 }
                 None => self.begin(&mut state, supply, listed),
@@ -207,14 +229,21 @@ impl Bundles {
         listed: &Listed,
     ) -> watch::Receiver<bool> {
         let (sender, receiver) = watch::channel(false);
-        state.underway.insert(listed.key.clone(), receiver.clone());
+        let registry = listed.wanted.registry().to_owned();
+        let turns = state.turns(&registry);
+        let underway = Underway {
+            registry,
+            done: receiver.clone(),
+        };
+        state.underway.insert(listed.key.clone(), underway);
         let (inner, supply) = (self.0.clone(), supply.clone());
         let (key, wanted) = (listed.key.clone(), listed.wanted.clone());
         tokio::spawn(async move {
-            // Nobody closes it.
+            // Nobody closes them.
+            let own_turn = turns.acquire().await;
             let turn = inner.turns.acquire().await;
             let read = tokio::time::timeout(LONGEST_READ, read(&*supply, &wanted)).await;
-            drop(turn);
+            drop((turn, own_turn));
             let read = read.unwrap_or_else(|_| Err("reading the bundle took too long".to_owned()));
             let mut state = inner.lock();
             state.underway.remove(&key);
@@ -234,11 +263,22 @@ impl Inner {
 }
 
 impl State {
+    /// Whether no more can be read from a registry for now.
+    fn is_full(&self, registry: &str) -> bool {
+        let underway = self.underway.values();
+        let of_one = underway.filter(|it| it.registry == registry).count();
+        of_one >= MOST_UNDERWAY_OF_ONE || self.underway.len() >= MOST_UNDERWAY
+    }
+
+    fn turns(&mut self, registry: &str) -> Arc<Semaphore> {
+        let turns = self.registries.entry(registry.to_owned());
+        turns
+            .or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE_OF_ONE)))
+            .clone()
+    }
+
     fn known(&mut self, key: &str) -> Option<Result<Arc<[u8]>, String>> {
-        if let Some(at) = self.packed.iter().position(|(known, _)| known == key) {
-            let found = self.packed.remove(at)?;
-            let packed = found.1.clone();
-            self.packed.push_back(found);
+        if let Some(packed) = self.packed.get(key) {
             return Some(Ok(packed));
         }
         let (since, why) = self.failures.get(key)?;
@@ -251,15 +291,7 @@ impl State {
 
     fn learn(&mut self, key: String, read: Result<Arc<[u8]>, String>) {
         match read {
-            Ok(packed) => {
-                self.packed.push_back((key, packed));
-                let size = |packed: &VecDeque<(String, Arc<[u8]>)>| -> usize {
-                    packed.iter().map(|(_, bytes)| bytes.len()).sum()
-                };
-                while self.packed.len() > 1 && size(&self.packed) > MOST_BYTES {
-                    self.packed.pop_front();
-                }
-            }
+            Ok(packed) => self.packed.put(key, packed),
             Err(why) => {
                 if self.failures.len() >= MOST_FAILURES {
                     self.failures.clear();

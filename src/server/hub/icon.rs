@@ -2,15 +2,20 @@
 
 mod smaller;
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::Found;
 use super::error::Error;
+use super::recent::Recent;
 
 /// How large a picture may be. The largest real one has 400 KB.
 const LARGEST: usize = 2 << 20;
+/// How much is kept of small pictures. All of a large catalog take 3 MB.
+const MOST_SMALL: usize = 4 << 20;
 
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,18 +50,41 @@ pub(super) fn of(found: &Found) -> Result<Icon, Error> {
     Ok(Icon { media_type, bytes })
 }
 
-impl Icon {
-    /// The picture as small as a card shows it, where that saves something.
-    #[must_use]
-    pub fn small(self) -> Self {
-        let drawn = match self.media_type {
-            "image/png" => smaller::smaller(&self.bytes),
-            _ => None,
-        };
-        Self {
-            bytes: drawn.unwrap_or(self.bytes),
-            ..self
+/// Small pictures that were drawn. A home page shows dozens of them, and drawing one takes a while.
+pub(super) struct SmallIcons(Mutex<Recent>);
+
+impl Default for SmallIcons {
+    fn default() -> Self {
+        Self(Mutex::new(Recent::new(MOST_SMALL)))
+    }
+}
+
+impl SmallIcons {
+    /// The picture of a package, as small as a card shows it, where that saves something.
+    pub(super) fn of(&self, found: &Found) -> Result<Icon, Error> {
+        let icon = of(found)?;
+        if icon.media_type != "image/png" {
+            return Ok(icon);
         }
+        let key = format!("{} {}", found.content.digest, found.record.name);
+        let known = self.recent().get(&key);
+        // Nothing is remembered too: that the picture cannot be made smaller.
+        let drawn = known.unwrap_or_else(|| {
+            let drawn: Arc<[u8]> = smaller::smaller(&icon.bytes).unwrap_or_default().into();
+            self.recent().put(key, drawn.clone());
+            drawn
+        });
+        if drawn.is_empty() {
+            return Ok(icon);
+        }
+        Ok(Icon {
+            bytes: drawn.to_vec(),
+            ..icon
+        })
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,6 +8,8 @@ use futures::future::BoxFuture;
 use super::supply::{Catalog, Content, Shelf, Supply, WantedBundle};
 use crate::bundle::{self, Bundle};
 use crate::catalog::source::{self, Source, Sources, bundle_tree};
+use crate::oci::client::Retry;
+use crate::oci::pull::PullOptions;
 use crate::publish::pull_bundle;
 use crate::resolver::{CatalogKey, Curation};
 
@@ -15,15 +17,23 @@ use crate::resolver::{CatalogKey, Curation};
 pub struct Standalone {
     shelf: Shelf,
     sources: Sources,
+    /// How bundles are pulled that a visitor waits for.
+    pulling: PullOptions,
     origins: Vec<(CatalogKey, Source)>,
 }
 
 impl Standalone {
     /// These catalogs; nothing is read yet.
     pub fn new(sources: Sources, origins: Vec<(CatalogKey, Source)>) -> Self {
+        let mut pulling = sources.options().clone();
+        pulling.registry = pulling.registry.with_retry(Retry {
+            times: 1,
+            ..Retry::default()
+        });
         Self {
             shelf: Shelf::default(),
             sources,
+            pulling,
             origins,
         }
     }
@@ -79,7 +89,7 @@ impl Standalone {
             .image
             .parse()
             .map_err(|error: crate::oci::Error| error.to_string())?;
-        let pulled = pull_bundle(&location, self.sources.options(), self.sources.blobs()).await;
+        let pulled = pull_bundle(&location, &self.pulling, self.sources.blobs()).await;
         pulled.map(|pulled| pulled.bundle).map_err(|error| {
             let causes: Vec<String> = causes(&error).collect();
             causes.join(": ")

@@ -114,6 +114,13 @@ pub struct WantedBundle {
     pub image: String,
 }
 
+impl WantedBundle {
+    /// The registry that has it, as its image names it; empty where there is no image.
+    pub(super) fn registry(&self) -> &str {
+        self.image.split_once('/').map_or("", |(host, _)| host)
+    }
+}
+
 /// Catalogs that can be exchanged while they are shown.
 #[derive(Debug, Default)]
 pub struct Shelf(RwLock<Vec<Catalog>>);

@@ -4,13 +4,12 @@
 //! counts on connections that are open already. The handshake only makes sure that whoever shows a
 //! certificate has its key.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::Response;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
@@ -22,24 +21,15 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::PackageApi;
+use crate::server::connections::{self, PATIENCE, Versions};
 
-/// Connections at once. An API server has few.
-const MOST: usize = 1024;
-/// Requests at once on one connection.
-const STREAMS: u32 = 250;
-/// How long somebody may take to say hello, or to say what is wanted.
-const PATIENCE: Duration = Duration::from_secs(15);
 /// How long what was begun may take when the process ends.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long to wait when a connection cannot be taken, for instance because there are too many files.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// The certificate to serve with.
 #[derive(Debug, Default)]
@@ -132,34 +122,15 @@ impl PackageApi {
         stop: CancellationToken,
     ) -> Result<(), rustls::Error> {
         let acceptor = TlsAcceptor::from(Arc::new(self.config()?));
-        let room = Arc::new(Semaphore::new(MOST));
-        let mut connections = JoinSet::new();
-        loop {
-            // The semaphore is never closed.
-            let Ok(place) = room.clone().acquire_owned().await else {
-                break;
-            };
-            let connection = tokio::select! {
-                accepted = listener.accept() => accepted,
-                Some(_) = connections.join_next(), if !connections.is_empty() => continue,
-                () = stop.cancelled() => break,
-            };
-            let Ok((stream, _)) = connection else {
-                sleep(PAUSE).await;
-                continue;
-            };
+        let converse = |stream: TcpStream, _: SocketAddr| {
             let (api, acceptor, stop) = (self.clone(), acceptor.clone(), stop.clone());
-            connections.spawn(async move {
-                if let Err(error) = api.connection(stream, acceptor, stop).await {
+            async move {
+                if let Err(error) = api.connection(stream, acceptor, &stop).await {
                     tracing::debug!(error, "a connection to the package API failed");
                 }
-                drop(place);
-            });
-        }
-        drop(listener);
-        let ended = async { while connections.join_next().await.is_some() {} };
-        // Whoever reads too slowly has to ask again.
-        let _ = timeout(GRACE, ended).await;
+            }
+        };
+        connections::take(listener, &stop, GRACE, converse).await;
         Ok(())
     }
 
@@ -178,7 +149,7 @@ impl PackageApi {
         self: Arc<Self>,
         stream: TcpStream,
         acceptor: TlsAcceptor,
-        stop: CancellationToken,
+        stop: &CancellationToken,
     ) -> Result<(), String> {
         let secured = timeout(PATIENCE, acceptor.accept(stream)).await;
         let secured = secured.map_err(|_| "no handshake".to_owned())?;
@@ -194,25 +165,6 @@ impl PackageApi {
                 Ok::<Response<axum::body::Body>, std::convert::Infallible>(answer.await)
             }
         });
-        let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder
-            .http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(PATIENCE);
-        builder
-            .http2()
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(STREAMS)
-            .keep_alive_interval(PATIENCE);
-        let mut connection =
-            std::pin::pin!(builder.serve_connection(TokioIo::new(secured), service));
-        let outcome = tokio::select! {
-            outcome = connection.as_mut() => outcome,
-            () = stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        };
-        outcome.map_err(|error| error.to_string())
+        connections::answer(secured, Versions::Both, service, stop).await
     }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 
 use super::failure::Failure;
 use super::frame::{Frame, Tab};
+use super::name::Name;
 use super::permissions::{framed, why_unknown};
 use super::shell::Shell;
 use crate::server::hub::views::{CrdVersionView, CrdView, FieldView};
@@ -40,7 +41,7 @@ struct FieldTree<'a> {
 
 pub(super) async fn page(
     State(hub): State<Arc<Hub>>,
-    Path(package): Path<String>,
+    Name(package): Name,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
     let frame = framed(&hub, package, query.as_deref(), Tab::Apis).await?;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 
 use super::drawing::DependencyDrawing;
 use super::failure::Failure;
 use super::frame::{Frame, PackageChoice, Tab};
+use super::name::Name;
 use super::shell::Shell;
 use crate::server::hub::views::DependencyGraph;
 use crate::server::hub::{Hub, blocking};
@@ -24,7 +25,7 @@ struct DependenciesPage {
 
 pub(super) async fn page(
     State(hub): State<Arc<Hub>>,
-    Path(package): Path<String>,
+    Name(package): Name,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
     let choice = PackageChoice::parse(query.as_deref());

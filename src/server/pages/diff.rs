@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 
 use super::failure::Failure;
 use super::frame::{Frame, PackageChoice, Tab};
+use super::name::Name;
 use super::permissions::{framed, why_unknown};
 use super::rights::Right;
 use super::shell::Shell;
@@ -58,7 +59,7 @@ struct Line {
 
 pub(super) async fn page(
     State(hub): State<Arc<Hub>>,
-    Path(package): Path<String>,
+    Name(package): Name,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
     let choice = PackageChoice::parse(query.as_deref());

@@ -10,6 +10,7 @@ use axum::response::{Html, IntoResponse, Response};
 use super::shell::Shell;
 use super::words::sentence;
 use crate::server::hub::{Error, ErrorKind, cut};
+use crate::server::limits::Refusal;
 
 /// Why a page is not shown.
 #[derive(Debug)]
@@ -60,6 +61,28 @@ pub(super) async fn nothing_here(request: Request) -> Response {
         &format!("There is no page {path}."),
         "Search for an operator above, or look at all of them.",
     )
+}
+
+/// Pages are looked at, and nothing else.
+pub(super) async fn wrong_method(request: Request) -> Response {
+    let path = cut(request.uri().path(), 200);
+    page(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "That makes no sense",
+        &format!("{} cannot be used with {path}.", request.method()),
+        "Pages are only looked at; /api/v1/openapi.json tells what programs can do.",
+    )
+}
+
+/// There is no room for the request, or it takes too long.
+pub(super) fn refused(refusal: Refusal) -> Response {
+    let (status, title) = match refusal {
+        Refusal::LongAddress => (StatusCode::URI_TOO_LONG, "That makes no sense"),
+        Refusal::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "Not now"),
+        Refusal::Late => (StatusCode::GATEWAY_TIMEOUT, "Not now"),
+    };
+    let (message, hint) = (sentence(&refusal.message()), sentence(refusal.hint()));
+    page(status, title, &message, &hint)
 }
 
 /// A handler panicked, which is a mistake of ours.

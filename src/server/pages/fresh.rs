@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::assets;
 use crate::oci::Hasher;
+use crate::server::api::knows;
 use crate::server::hub::Hub;
 
 /// Answers that nothing changed, if that is so, and else with the page and what to recognise it by.
@@ -24,10 +25,7 @@ pub(super) async fn or_unchanged(
     hasher.update(request.uri().to_string().as_bytes());
     // Weak: what is sent may be compressed in several ways.
     let tag = format!("W/\"{}\"", &hasher.finish().hex()[..32]);
-    let known = request.headers().get(header::IF_NONE_MATCH);
-    let is_known = known
-        .and_then(|known| known.to_str().ok())
-        .is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
+    let is_known = knows(request.headers(), &tag);
     let mut response = if is_known {
         StatusCode::NOT_MODIFIED.into_response()
     } else {

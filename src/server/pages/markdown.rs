@@ -11,6 +11,10 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, 
 
 /// A description longer than this is cut: it is no description any more.
 const LONGEST: usize = 200_000;
+/// How deep quotes, lists and the like may stand in each other, and how many tags of HTML there may be. A
+/// parser of HTML looks at all that is open for every tag, so that the work grows with their product.
+const DEEPEST: usize = 24;
+const MOST_TAGS: usize = 500;
 
 /// Tags that text is made of. No pictures, no forms, no frames, no style.
 const TAGS: [&str; 34] = [
@@ -79,6 +83,8 @@ pub(super) fn to_html(markdown: &str) -> String {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_SMART_PUNCTUATION;
     let mut in_picture = 0_u32;
+    let mut depth = 0_usize;
+    let mut tags = 0_usize;
     let events = Parser::new_ext(&markdown[..end], options).filter_map(|event| match event {
         Event::Start(Tag::Image { .. }) => {
             in_picture += 1;
@@ -95,7 +101,26 @@ pub(super) fn to_html(markdown: &str) -> String {
             attrs: Vec::new(),
         })),
         Event::End(TagEnd::Heading(level)) => Some(Event::End(TagEnd::Heading(below_ours(level)))),
+        Event::Html(text) | Event::InlineHtml(text) => {
+            tags += text.matches('<').count();
+            Some(match tags <= MOST_TAGS {
+                true => Event::InlineHtml(text),
+                false => Event::Text(text),
+            })
+        }
         other => Some(other),
+    });
+    // What stands too deep keeps its words and loses its form.
+    let events = events.filter(|event| match event {
+        Event::Start(_) => {
+            depth += 1;
+            depth <= DEEPEST
+        }
+        Event::End(_) => {
+            depth = depth.saturating_sub(1);
+            depth < DEEPEST
+        }
+        _ => true,
     });
     let mut drawn = String::new();
     html::push_html(&mut drawn, events);
@@ -180,6 +205,37 @@ mod tests {
     fn an_endless_description_is_cut() {
         let text = "ä".repeat(1_000_000);
         assert!(to_html(&text).len() < 210_000);
+    }
+
+    /// Without a bound these take minutes.
+    #[test]
+    fn however_deep_a_description_nests_it_is_drawn_in_no_time() {
+        let deep = [
+            ">".repeat(190_000),
+            "<div><b><i>".repeat(17_000),
+            "<blockquote>".repeat(16_000),
+            "- ".repeat(90_000),
+            "<b></i>".repeat(25_000),
+            "**a ".repeat(45_000),
+            "[".repeat(150_000),
+        ];
+        for text in deep {
+            let html = to_html(&text);
+            assert!(
+                html.matches("<blockquote>").count() <= 500,
+                "{}",
+                &text[..10]
+            );
+            assert!(html.matches("<ul>").count() <= 500, "{}", &text[..10]);
+        }
+    }
+
+    #[test]
+    fn what_stands_too_deep_keeps_its_words() {
+        let html = to_html(&format!("{} burrow", ">".repeat(100)));
+        assert!(html.contains("burrow"), "{html}");
+        let opened = html.matches("<blockquote>").count();
+        assert_eq!(opened, html.matches("</blockquote>").count());
     }
 
     proptest! {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 
 use super::failure::Failure;
 use super::frame::{Frame, PackageChoice, Tab};
 use super::markdown;
+use super::name::Name;
 use super::shell::Shell;
 use super::words::{self, Choice};
 use crate::server::hub::views::{InstallCommand, InstallManifests, InstallModeName};
@@ -37,7 +38,7 @@ struct Way {
 
 pub(super) async fn page(
     State(hub): State<Arc<Hub>>,
-    Path(package): Path<String>,
+    Name(package): Name,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
     let choice = PackageChoice::parse(query.as_deref());

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 
 use super::failure::Failure;
 use super::frame::{Frame, PackageChoice, Tab};
+use super::name::Name;
 use super::rights::{self, Right};
 use super::shell::Shell;
 use super::words::Tally;
@@ -28,7 +29,7 @@ struct PermissionsPage {
 
 pub(super) async fn page(
     State(hub): State<Arc<Hub>>,
-    Path(package): Path<String>,
+    Name(package): Name,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
     let frame = framed(&hub, package, query.as_deref(), Tab::Permissions).await?;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 
 use super::drawing::UpgradeDrawing;
 use super::failure::Failure;
 use super::frame::{Frame, PackageChoice, Tab};
+use super::name::Name;
 use super::shell::Shell;
 use crate::server::hub::views::UpgradeGraph;
 use crate::server::hub::{Hub, blocking, listed};
@@ -33,7 +34,7 @@ struct VersionsPage {
 
 pub(super) async fn page(
     State(hub): State<Arc<Hub>>,
-    Path(package): Path<String>,
+    Name(package): Name,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
     let choice = PackageChoice::parse(query.as_deref());

@@ -1,6 +1,7 @@
 //! What was written for OperatorHub.io or catalogd.
 
-use http::StatusCode;
+use axum::body::Body;
+use http::{Request, StatusCode};
 use serde_json::{Value, json};
 
 use super::{desk, wares};
@@ -73,6 +74,22 @@ async fn a_whole_catalog_comes_as_lines_of_json() {
             .collect()
     };
     assert_eq!(schemas(&found), schemas(&expected));
+}
+
+#[tokio::test]
+async fn a_catalog_that_did_not_change_is_sent_once() {
+    let desk = desk().await;
+    let all = "/catalogs/hub/api/v1/all";
+    let tag = desk.get(all).await.header("etag").to_owned();
+    let ask = async |path: &str| {
+        let request = Request::get(path).header("if-none-match", &tag);
+        desk.send(request.body(Body::empty()).unwrap()).await
+    };
+    let again = ask(all).await;
+    assert_eq!(again.status, StatusCode::NOT_MODIFIED);
+    assert!(again.body.is_empty());
+    let other = ask("/catalogs/hub/api/v1/metas?package=etcd").await;
+    assert_eq!(other.status, StatusCode::OK);
 }
 
 #[tokio::test]

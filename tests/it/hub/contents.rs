@@ -98,6 +98,69 @@ async fn rights_are_told_in_plain_words_the_most_dangerous_first() {
 }
 
 #[tokio::test]
+async fn packages_whose_bundles_have_one_name_are_not_taken_for_each_other() {
+    let named_alike = |package: &str| {
+        let mut blobs = Ware::new(package, &[("1.0.0", json!({}))]).blobs();
+        for blob in &mut blobs {
+            match blob["schema"].as_str() {
+                Some("olm.channel") => blob["entries"][0]["name"] = json!("same.v1.0.0"),
+                Some("olm.bundle") => blob["name"] = json!("same.v1.0.0"),
+                _ => {}
+            }
+        }
+        blobs
+    };
+    let blobs = [named_alike("harmless"), named_alike("harmful")].concat();
+    let everything = json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]});
+    let one = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]});
+    let desk = Desk::with(&[("hub", &blobs)], |supplies| {
+        let operator = |rule: &Value| Operator::new(GROUP, "same", "1.0.0").may_everywhere(rule);
+        for (package, rule) in [("harmless", one), ("harmful", everything)] {
+            let image = format!("example.com/{package}:1.0.0");
+            supplies.bundles.insert(image, loaded(&operator(&rule)));
+        }
+    })
+    .await;
+    for (package, danger) in [
+        ("harmful", "critical"),
+        ("harmless", "low"),
+        ("harmful", "critical"),
+    ] {
+        let address = format!("/api/v1/packages/{package}/versions/1.0.0/permissions");
+        assert_eq!(desk.json(&address).await["danger"], danger, "{package}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registry_that_does_not_answer_holds_up_nobody_who_asks_another() {
+    let versions: Vec<String> = (0..40).map(|minor| format!("1.{minor}.0")).collect();
+    let all: Vec<(&str, Value)> = versions.iter().map(|it| (it.as_str(), json!({}))).collect();
+    let mut silent = Ware::new("silent", &all).blobs();
+    for blob in &mut silent {
+        if let Some(image) = blob["image"].as_str() {
+            blob["image"] = json!(image.replace("example.com", "silent.example.com"));
+        }
+    }
+    let blobs = [silent, listed()].concat();
+    let desk = Desk::with(&[("hub", &blobs)], |supplies| {
+        put(supplies);
+        supplies.silent = Some("silent.example.com".to_owned());
+    })
+    .await;
+    let permissions = |package: &str, version: &str| {
+        format!("/api/v1/packages/{package}/versions/{version}/permissions")
+    };
+    let unanswered = versions.iter().map(|it| permissions("silent", it));
+    let unanswered: Vec<String> = unanswered.collect();
+    let asked = unanswered.iter().map(|address| desk.json(address));
+    for answer in futures::future::join_all(asked).await {
+        assert_eq!(answer["knowledge"]["state"], "partial", "{answer}");
+    }
+    let other = desk.json(&permissions("keeper", "2.0.0")).await;
+    assert_eq!(other["knowledge"]["state"], "complete", "{other}");
+}
+
+#[tokio::test]
 async fn apis_are_documented_field_by_field_with_examples() {
     let found = Desk::new(&carried())
         .await

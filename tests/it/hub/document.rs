@@ -63,11 +63,13 @@ fn every_route_of_the_router_is_in_the_document() {
     let routes = source.split(".route(").skip(1).filter_map(|rest| {
         let start = rest.find('"')? + 1;
         let end = start + rest[start..].find('"')?;
-        Some(rest[start..end].to_owned())
+        // Where there is nothing is not documented.
+        let is_nothing = rest[end..].starts_with("\", any(unknown)");
+        (!is_nothing).then(|| rest[start..end].to_owned())
     });
     let routes: Vec<String> = routes
         .map(|path| if path == "/" { String::new() } else { path })
-        .filter(|path| !path.ends_with("openapi.json") && !path.contains("{*"))
+        .filter(|path| !path.ends_with("openapi.json"))
         .collect();
     assert!(routes.len() > 20, "{routes:?}");
     for route in routes {

@@ -13,6 +13,9 @@ async fn what_is_too_large_is_refused() {
     let long = "a".repeat(9000);
     let answer = desk.get(&format!("/api/v1/packages?q={long}")).await;
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
+    let answer = desk.get(&format!("/?q={long}")).await;
+    assert_eq!(answer.status, StatusCode::URI_TOO_LONG);
+    assert!(answer.text().contains("longer than 8192 bytes"));
     let words = "a".repeat(200);
     let answer = desk.get(&format!("/api/v1/packages?q={words}")).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);

@@ -47,9 +47,44 @@ async fn what_did_not_change_is_sent_once() {
     let desk = desk().await;
     for path in ["/", "/?q=gopher", "/packages/gopher"] {
         let first = desk.get(path).await;
-        let again = Request::get(path).header("if-none-match", first.header("etag"));
-        let again = desk.send(again.body(Body::empty()).unwrap()).await;
-        assert_eq!(again.status, StatusCode::NOT_MODIFIED, "{path}");
+        let tag = first.header("etag");
+        for known in [tag, tag.trim_start_matches("W/"), "*"] {
+            let again = Request::get(path).header("if-none-match", known);
+            let again = desk.send(again.body(Body::empty()).unwrap()).await;
+            assert_eq!(again.status, StatusCode::NOT_MODIFIED, "{path}");
+        }
+    }
+}
+
+/// Replicas count the changes of the cluster each for itself, from the beginning.
+#[tokio::test]
+async fn what_another_process_sent_is_not_taken_for_the_same_where_there_is_a_cluster() {
+    let attached = async || {
+        Desk::with(&[("hub", &wares())], |supplies| {
+            supplies.changes = Some(tokio::sync::watch::Sender::default());
+        })
+        .await
+    };
+    let (one, other) = (attached().await, attached().await);
+    let first = one.get("/").await;
+    let again = Request::get("/").header("if-none-match", first.header("etag"));
+    let again = other.send(again.body(Body::empty()).unwrap()).await;
+    assert_eq!(again.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_said_in_the_form_of_whoever_asked() {
+    let desk = desk().await;
+    let unreadable = desk.get("/packages/%ff").await;
+    assert_eq!(unreadable.status, StatusCode::BAD_REQUEST);
+    assert!(unreadable.header("content-type").starts_with("text/html"));
+    let posted = Request::post("/").body(Body::empty()).unwrap();
+    let posted = desk.send(posted).await;
+    assert_eq!(posted.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert!(posted.text().contains("POST cannot be used"));
+    for path in ["/api", "/api/", "/api/v2"] {
+        let nothing = desk.get(path).await;
+        assert_eq!(nothing.json()["error"]["code"], "notFound", "{path}");
     }
 }
 

@@ -6,8 +6,8 @@ use png::{BitDepth, ColorType, Compression, Decoder, Encoder, Limits, Transforma
 
 /// Twice what a card shows, for fine screens.
 const EDGE: usize = 96;
-/// What is larger than that is left as it is.
-const LARGEST_EDGE: u32 = 8192;
+/// What has more pixels than that is left as it is: a small file can be a picture that takes long to draw.
+const MOST_PIXELS: u64 = 4 << 20;
 /// What reading may take beside the lines that are looked at.
 const MEMORY: usize = 1 << 20;
 /// What is this small is small enough.
@@ -23,7 +23,7 @@ pub(super) fn smaller(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut reader = decoder.read_info().ok()?;
     let info = reader.info();
     let (width, height) = (info.width, info.height);
-    if info.interlaced || width.max(height) > LARGEST_EDGE {
+    if info.interlaced || u64::from(width) * u64::from(height) > MOST_PIXELS {
         return None;
     }
     let channels = match reader.output_color_type() {
@@ -152,6 +152,12 @@ mod tests {
         let (width, height, pixels) = pixels(&smaller(&wide).unwrap());
         assert_eq!((width, height), (96, 48));
         assert!(pixels.chunks(4).all(|pixel| pixel == [200, 100, 50, 255]));
+    }
+
+    #[test]
+    fn a_picture_that_takes_long_to_draw_is_left_as_it_is() {
+        let huge = picture(4096, 1025, |_, _| [1, 2, 3, 255]);
+        assert_eq!(smaller(&huge), None);
     }
 
     #[test]
