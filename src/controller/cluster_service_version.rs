@@ -5,6 +5,7 @@
 //! begins again with what it wrote, until nothing is left to be done now.
 
 mod attempts;
+mod circumstances;
 mod copies;
 mod facts;
 mod install;

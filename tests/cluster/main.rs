@@ -26,6 +26,7 @@ mod fail_forward;
 mod fleet;
 mod fleet_gopher;
 mod garbage;
+mod given_up;
 mod group_members;
 mod hub;
 mod install_plan;
