@@ -44,6 +44,7 @@ mod pods;
 mod proxies;
 mod publishing;
 mod remote_catalogs;
+mod renaming;
 mod replicas;
 mod rotation;
 mod serving;

@@ -70,8 +70,8 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
             }
         }
     }
-    for leftover in observe::leftovers(csv, &desired, &world.seen) {
-        delete(&ours, &leftover).await?;
+    for leftover in &desired.leftovers {
+        delete(&ours, leftover).await?;
     }
     Ok(InstallOutcome::Done {
         certificates_until,
