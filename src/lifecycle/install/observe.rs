@@ -301,6 +301,21 @@ const CLIENT_CONFIGS: [&str; 3] = [
     "/webhooks/0/clientConfig",
 ];
 
+/// The CAs, as they are written, that are trusted by whoever calls a Service.
+pub(super) fn bundles<'a>(
+    seen: &'a Seen,
+    namespace: &'a str,
+    service: &'a str,
+) -> impl Iterator<Item = &'a str> {
+    let callers = seen.objects.values().filter(move |caller| {
+        called(caller).is_some_and(|it| it.namespace == namespace && it.service == service)
+    });
+    callers.filter_map(|caller| {
+        let mut places = CLIENT_CONFIGS.iter();
+        places.find_map(|place| caller.pointer(place)?.get("caBundle")?.as_str())
+    })
+}
+
 fn called(caller: &Value) -> Option<Called<'_>> {
     let mut places = CLIENT_CONFIGS.iter();
     let service = places.find_map(|place| caller.pointer(place)?.get("service"))?;
