@@ -32,6 +32,7 @@ mod hub;
 mod install_plan;
 mod killed;
 mod lifecycle;
+mod lifted_rights;
 mod observed;
 mod operator_conditions;
 mod operator_groups;

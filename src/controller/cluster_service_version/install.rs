@@ -12,7 +12,6 @@ use crate::controller::install_plan::account::{self, Access};
 use crate::controller::key::ObjectKey;
 use crate::lifecycle::install::{Key, certificates, observe};
 use crate::lifecycle::phase::{Failure, InstallOutcome};
-use crate::lifecycle::targets::Targets;
 use crate::plan::apply::{self, Applier, How, Writer};
 
 /// Writes what is missing or differs, as the ServiceAccount of the OperatorGroup if it names one.
@@ -55,11 +54,8 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
             });
         }
     };
-    let is_global = world.groups().any(|group| {
-        let status = group.status.as_ref();
-        status.is_some_and(|it| Targets::from_status(&it.namespaces) == Targets::All)
-    });
-    if is_global {
+    // Before it begins to run.
+    if rights::serves_all(context, &key.namespace) == Some(true) {
         rights::lift(context, csv).await?;
     }
     for object in observe::writes(&desired, &world.seen) {
