@@ -83,7 +83,7 @@ pub fn fallen<'a>(
         .filter(|object| {
             let rules = object.get("rules").and_then(Value::as_array);
             let last = rules.and_then(|rules| rules.last());
-            names.contains(name(*object)) && last == Some(&sees_namespaces())
+            names.contains(name(object)) && last == Some(&sees_namespaces())
         })
         .map(name)
         .collect();
@@ -92,7 +92,7 @@ pub fn fallen<'a>(
         .filter(|object| {
             let annotations = object.pointer("/metadata/annotations");
             let is_ours = annotations.is_some_and(|all| all.get(labels::LIFTED_FROM).is_some());
-            (is_ours || of_olm.contains(name(*object))) && !wanted.contains(&Key::of(object))
+            (is_ours || of_olm.contains(name(object))) && !wanted.contains(&Key::of(object))
         })
         .collect();
     // Without its role, nobody could tell of a binding what it was.
