@@ -57,6 +57,9 @@ pub const CONTENT_HASH: &str = "chandler.content-hash";
 /// Annotation on a copied ClusterServiceVersion: hash of what was copied. Ours: by it is seen whether the
 /// copy is up to date without keeping its spec.
 pub const COPY_HASH: &str = "chandler.copy-hash";
+/// Annotation on a ClusterRole or ClusterRoleBinding: the Role or RoleBinding that it was made of, since its
+/// operator serves all namespaces. Ours: by it is seen that it goes when the operator does not any more.
+pub const LIFTED_FROM: &str = "chandler.lifted-from";
 /// Annotation, value `true`, on a CRD that was there before the first plan that brought it. Ours: by it
 /// is seen that it stays when its operator is removed.
 pub const FOUND: &str = "chandler.found";

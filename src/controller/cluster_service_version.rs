@@ -5,6 +5,7 @@
 //! begins again with what it wrote, until nothing is left to be done now.
 
 mod attempts;
+mod circumstances;
 mod copies;
 mod facts;
 mod install;
@@ -71,6 +72,7 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
     operator_condition::ensure(context, &csv).await?;
     let was_running = is_running(&csv);
     let (csv, next) = steps(context, csv).await?;
+    rights::keep(context, &csv).await?;
     if !was_running && is_running(&csv) {
         copies::tell_if_disabled(context, &csv).await;
     }

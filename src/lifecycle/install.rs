@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! CSV, OperatorGroup, Subscription.spec.config, certificates ──► desired ──┐
-//! objects of the cluster ──────────────────────────────────────► seen ─────┴─► observe, writes, leftovers
+//! objects of the cluster ──────────────────────────────────────► seen ─────┴─► observe, writes
 //! ```
 //!
 //! - [`state`]: the answers that the phase of a ClusterServiceVersion is decided by
@@ -41,7 +41,7 @@ use serde_json::Value;
 use self::certificates::ServingCertificates;
 pub use self::error::InstallError;
 pub use self::object::Key;
-pub use self::observe::{Seen, leftovers, observe, writes};
+pub use self::observe::{Seen, observe, writes};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::SubscriptionConfig;
@@ -80,8 +80,11 @@ pub struct Desired {
     /// Who calls: APIServices, webhook configurations, and CRDs of which only the name and
     /// `spec.conversion` are given.
     pub callers: Vec<Value>,
-    /// Whether another version answers as long as this one is not up.
+    /// Whether somebody else answers as long as this one is not up: another version, or what this one
+    /// asked for before it was edited.
     pub takes_over: bool,
+    /// What the operator has, no longer asks for, and nobody needs any more: it goes.
+    pub leftovers: Vec<Key>,
 }
 
 impl Desired {
@@ -110,7 +113,7 @@ pub fn desired(request: &Request<'_>) -> Result<Desired, InstallError> {
     let serving = services::serving(request.csv)?;
     let mut desired = Desired {
         deployments: deployments::deployments(request)?,
-        takes_over: request.takes_over,
+        takes_over: request.takes_over || observe::has_former_callers(request.csv, request.seen),
         ..Desired::default()
     };
     for served in &serving {
@@ -130,6 +133,7 @@ pub fn desired(request: &Request<'_>) -> Result<Desired, InstallError> {
     desired.callers.extend(api_services::api_services(request));
     desired.callers.extend(webhooks::configurations(request));
     desired.callers.extend(conversion::crds(request)?);
+    desired.leftovers = observe::leftovers(request.csv, &desired, request.seen);
     Ok(desired)
 }
 

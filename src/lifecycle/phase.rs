@@ -30,6 +30,10 @@
 //! - What failed for a reason that is still there stays as it is, instead of going round through
 //!   Pending for ever; an install that failed is tried again without a change of phase.
 //! - Replacing without a replacement goes back to Pending: somebody took the newer version away.
+//! - One in Replacing is put right, and its certificates are renewed, until the newer version begins to
+//!   install: something may hold that one for weeks.
+//! - An install that was given up is tried again when anything changes that it depends on, and from time
+//!   to time; OLM does so when roles or bindings change.
 //! - The oldest of a chain goes when any later one runs, not only the one right after it.
 
 mod checks;
@@ -72,6 +76,10 @@ pub const PODS_DELAY: Duration = Duration::from_secs(5);
 /// How long after an install differences are put down to caches that lag behind.
 pub const SETTLE_TIME: Duration = Duration::from_secs(5);
 
+/// How long an install that was given up rests at first, and at most.
+const FIRST_REST: Duration = Duration::from_secs(10);
+const LONGEST_REST: Duration = Duration::from_mins(10);
+
 /// All that decides what comes next for one ClusterServiceVersion.
 #[derive(Clone, Debug)]
 pub struct Situation<'a> {
@@ -96,13 +104,32 @@ pub struct Situation<'a> {
     pub certificates: &'a Certificates,
     /// How the APIs that it serves are.
     pub served_apis: &'a ApiServices,
-    /// Whether, since its status was last written, roles or bindings changed that its installer
-    /// may use, or the ServiceAccount of the OperatorGroup did. It only matters after an install
-    /// that was given up ([`CsvReason::InstallComponentFailedNoRetry`]); a controller that has just
-    /// started says true.
-    pub cluster_changed: bool,
+    /// How things are compared to when an install was given up. It only matters after one that was
+    /// ([`CsvReason::InstallComponentFailedNoRetry`]).
+    pub since_given_up: SinceGivenUp,
     /// Now.
     pub now: &'a Time,
+}
+
+/// How things are compared to when an install was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SinceGivenUp {
+    /// Something is another that decides what comes of an install: the ClusterServiceVersion, what
+    /// its Subscription adjusts, its CRDs, the OperatorGroup, or rights. A controller that has just
+    /// started does not know, and says this.
+    Changed,
+    /// None of that is. But not everything can be watched that may have been in the way, such as
+    /// policies and webhooks of the cluster: so it is tried again when it has rested.
+    Same {
+        /// How long it rests yet.
+        rest: Duration,
+    },
+}
+
+/// How long an install rests that was given up, by how often it was tried again for no reason.
+pub fn rest(tries: u32) -> Duration {
+    let longer = FIRST_REST.saturating_mul(2_u32.saturating_pow(tries));
+    longer.min(LONGEST_REST)
 }
 
 /// What comes next.
@@ -163,10 +190,22 @@ pub enum InstallOutcome {
     Failed {
         /// What, and why.
         message: String,
-        /// Whether trying again may help. It does not when the installer lacks a permission, or
-        /// when the API server refuses an object for what it is.
-        retry: bool,
+        /// What kind of failure it is: it decides when the install is tried again.
+        failure: Failure,
     },
+}
+
+/// Kinds of failures of an install.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It may pass by itself: it is tried again soon.
+    Passing,
+    /// Who installs may not.
+    Forbidden,
+    /// The API server, or a policy or webhook that it asks, does not take an object.
+    Refused,
+    /// What is asked for makes no sense.
+    Senseless,
 }
 
 /// What comes next for a ClusterServiceVersion. For one that is being deleted, nothing does.

@@ -112,6 +112,22 @@ pub fn is_ready_to_take_over(csv: &ClusterServiceVersion) -> bool {
     }
 }
 
+/// Whether a ClusterServiceVersion began to install, so that objects of the one that it replaces may be
+/// its own by now. One that went back to an earlier phase has begun nevertheless: its history tells.
+pub fn has_begun(csv: &ClusterServiceVersion) -> bool {
+    let Some(status) = &csv.status else {
+        return false;
+    };
+    let installs = |phase: &CsvPhase| {
+        !matches!(
+            phase,
+            CsvPhase::Unset | CsvPhase::Unknown | CsvPhase::Pending | CsvPhase::Failed
+        )
+    };
+    let mut history = status.conditions.iter();
+    installs(&status.phase) || history.any(|then| installs(&then.phase))
+}
+
 /// How far a ClusterServiceVersion is.
 pub(super) fn phase(csv: &ClusterServiceVersion) -> CsvPhase {
     let status = csv.status.as_ref();

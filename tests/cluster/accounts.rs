@@ -5,10 +5,11 @@ use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{
     CsvPhase, CsvReason, InstallPlanConditionType, InstallPlanPhase, RequirementState, StepStatus,
 };
+use chandler::api::install_plan::InstallPlan;
 use chandler::api::operator_group::OperatorGroup;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::ConfigMap;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role};
 use kube::api::{Api, PostParams};
 use kube::{Resource, ResourceExt as _};
 use serde_json::{Value, json};
@@ -36,7 +37,8 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 async fn a_csv_waits_for_its_service_account_and_for_every_rule() {
     on_cluster(async |case| {
         let scene = Scene::new(case).await?;
-        let rule = |resource: &str| json!({"apiGroups": [""], "resources": [resource], "verbs": ["get"]});
+        let rule =
+            |resource: &str| json!({"apiGroups": [""], "resources": [resource], "verbs": ["get"]});
         let gopher = scene
             .operator("gopher", "1.0.0")
             .may(&rule("pods"))
@@ -59,21 +61,34 @@ async fn a_csv_waits_for_its_service_account_and_for_every_rule() {
         let told = scene.told(&csv, "RequirementsNotMet").await?;
         let told = told.message.unwrap_or_default();
         ensure!(told.contains("Service account does not exist"), "{told}");
-        // Who else owns it does not matter, as long as it is no other CSV.
-        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}});
-        scene.create(owner).await?;
-        let owner = scene.api::<ConfigMap>().get("owner").await?;
+        // One that is another operator's is not there for this one.
+        let mole = scene.operator("mole", "1.0.0");
+        let mole = scene.runs(&mole).await?;
         let managed = json!({"olm.managed": "true"});
         scene
             .create(json!({
                 "apiVersion": "v1", "kind": "ServiceAccount",
                 "metadata": {
                     "name": "gopher", "labels": managed,
-                    "ownerReferences": [{
-                        "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid(),
-                    }],
+                    "ownerReferences": [mole.owner_ref(&())],
                 },
             }))
+            .await?;
+        let is_moles = |csv: &ClusterServiceVersion| {
+            requirement(csv, "gopher").is_some_and(|told| {
+                told.message == "Service account is owned by another ClusterServiceVersion"
+            })
+        };
+        scene.until(&csv, "without an account", is_moles).await?;
+        // Who else owns it does not matter.
+        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}});
+        scene.create(owner).await?;
+        let owner = scene.api::<ConfigMap>().get("owner").await?;
+        let owners = json!([{
+            "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid(),
+        }]);
+        scene
+            .patch::<ServiceAccount>("gopher", json!({"metadata": {"ownerReferences": owners}}))
             .await?;
         is_so(RequirementState::PresentNotSatisfied, 0).await?;
         let subjects =
@@ -93,7 +108,7 @@ async fn a_csv_waits_for_its_service_account_and_for_every_rule() {
             }))
             .await?;
         is_so(RequirementState::PresentNotSatisfied, 1).await?;
-        ensure!(scene.names::<Deployment>().await?.is_empty());
+        ensure!(scene.names::<Deployment>().await? == ["mole"]);
         // By its labels it belongs to the operator, and goes with it.
         let name = format!("{}-gopher", scene.namespace);
         let metadata = json!({"name": name, "labels": {
@@ -207,11 +222,29 @@ async fn an_operator_that_its_installer_may_not_install_goes_on_without_the_inst
 async fn an_installer_with_the_rights_it_needs_installs_all_steps_and_the_operator_runs() {
     on_cluster(async |case| {
         let scene = with_weak_installer(case).await?;
-        strengthen(&scene).await?;
         let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
         let gopher = scene.operator("gopher", "1.0.0").owns("Gopher").may(&rule);
         scene.config_map_catalog("hub", &[stable([gopher])]).await?;
         scene.subscribe("gopher", "hub", json!({})).await?;
+        // We ourselves could do all of it: that it is refused shows who does it.
+        let plan = scene
+            .plan_of("gopher", InstallPlanPhase::Installing)
+            .await?
+            .name_any();
+        let user = format!("system:serviceaccount:{}:weak", scene.namespace);
+        let is_refused = |plan: &InstallPlan| {
+            let status = plan.status.as_ref();
+            status.is_some_and(|it| it.message.contains(&format!("User \"{user}\" cannot")))
+        };
+        scene.until(&plan, "refused", is_refused).await?;
+        ensure!(
+            !scene
+                .names::<Role>()
+                .await?
+                .iter()
+                .any(|it| it.starts_with("gopher"))
+        );
+        strengthen(&scene).await?;
         scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
         let plan = scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
         let status = plan.status.unwrap_or_default();

@@ -1,12 +1,14 @@
 //! OperatorConditions: what operators say about themselves, and who overrules them.
 
+use std::time::Duration;
+
 use anyhow::ensure;
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{CsvPhase, CsvReason, SubscriptionConditionType};
 use chandler::api::operator_condition::OperatorCondition;
 use chandler::api::subscription::Subscription;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::ResourceExt as _;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -17,10 +19,11 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::support::case::on_cluster;
+use crate::support::expiring;
 use crate::support::life::status;
 use crate::support::scene::Scene;
-use crate::support::stand_in::StandIn;
-use crate::support::wares::stable;
+use crate::support::stand_in::{StandIn, webhook};
+use crate::support::wares::{Operator, stable};
 
 /// A condition `Upgradeable`.
 fn upgradeable(status: &str, message: &str) -> Value {
@@ -96,6 +99,85 @@ async fn an_upgrade_from_a_catalog_waits_for_the_operator_and_then_for_the_admin
             .await?;
         scene.in_phase("gopher.v3.0.0", CsvPhase::Succeeded).await?;
         Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_version_whose_upgrade_is_held_is_put_right_and_its_certificate_renewed() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let with_hook = |operator: Operator| {
+            let mut hook = webhook(&operator, "validate");
+            // Nobody answers here.
+            hook["failurePolicy"] = json!("Ignore");
+            operator.csv_with(json!({"spec": {"webhookdefinitions": [hook]}}))
+        };
+        let first = with_hook(scene.operator("gopher", "1.0.0"));
+        let second = with_hook(scene.operator("gopher", "2.0.0").replaces("1.0.0"));
+        scene
+            .config_map_catalog("hub", &[stable([first.clone()])])
+            .await?;
+        let config = json!({"config": {"env": [{"name": "BURROW", "value": "deep"}]}});
+        scene.subscribe("gopher", "hub", config).await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        says(&scene, "gopher.v1.0.0", "False", "digging").await?;
+        scene.restock("hub", &[stable([first, second])]).await?;
+        is_held(&scene, "gopher.v2.0.0").await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Replacing).await?;
+
+        let image = |it: &Deployment| {
+            let pod = it.spec.as_ref()?.template.spec.as_ref()?;
+            pod.containers[0].image.clone()
+        };
+        let before = scene.api::<Deployment>().get("gopher").await?;
+        let other = json!([{"name": "operator", "image": "example.com/other"}]);
+        let change = json!({"spec": {"template": {"spec": {"containers": other}}}});
+        scene.patch::<Deployment>("gopher", change).await?;
+        let as_before = |it: &Deployment| image(it) == image(&before);
+        let now = scene.until("gopher", "as before", as_before).await?;
+        let pod = serde_json::to_value(&now)?["spec"]["template"]["spec"].take();
+        let env = pod["containers"][0]["env"].as_array().cloned();
+        ensure!(
+            env.unwrap_or_default()
+                .iter()
+                .any(|it| it["name"] == "BURROW"),
+            "what the Subscription adjusts was lost: {pod}"
+        );
+
+        let hour = Duration::from_hours(1);
+        let expiring = expiring::secret(&scene.namespace, "gopher-service", hour)?;
+        let data = expiring["data"].clone();
+        let name = "gopher-service-cert";
+        scene.patch::<Secret>(name, json!({"data": data})).await?;
+        let is_renewed = |secret: &Secret| {
+            serde_json::to_value(&secret.data).is_ok_and(|now| now["tls.crt"] != data["tls.crt"])
+        };
+        scene.until(name, "renewed", is_renewed).await?;
+        scene
+            .until(
+                "gopher.v1.0.0",
+                "certain when it is renewed next",
+                |csv: &ClusterServiceVersion| status(csv).certs_last_updated.is_some(),
+            )
+            .await?;
+
+        let older = scene
+            .api::<ClusterServiceVersion>()
+            .get("gopher.v1.0.0")
+            .await?;
+        let told = status(&older);
+        let history: Vec<_> = told.conditions.iter().map(|it| &it.phase).collect();
+        ensure!(
+            told.phase == CsvPhase::Replacing && history.last() == Some(&&CsvPhase::Replacing),
+            "{told:?}"
+        );
+        let is_new = |it: &&&CsvPhase| ***it == CsvPhase::Replacing;
+        ensure!(history.iter().filter(is_new).count() == 1, "{told:?}");
+        says(&scene, "gopher.v1.0.0", "True", "done").await?;
+        scene.in_phase("gopher.v2.0.0", CsvPhase::Succeeded).await?;
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        scene.delete_csv("gopher.v2.0.0").await
     })
     .await;
 }

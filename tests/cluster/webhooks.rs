@@ -7,7 +7,9 @@ use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{CsvPhase, CsvReason};
 use chandler::api::operator_group::OperatorGroup;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
@@ -254,6 +256,13 @@ async fn a_conversion_webhook_needs_a_crd_of_its_own_and_an_operator_for_all_nam
         let stranger = scene
             .operator("gopher", "1.0.0")
             .supports(&["AllNamespaces"]);
+        let right = modes.clone().supports(&["AllNamespaces"]);
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        let name = modes.crd_name("Gopher");
+        let conversion = async || {
+            let conversion = crds.get(&name).await?.spec.conversion;
+            anyhow::Ok(conversion.map_or_else(String::new, |it| it.strategy))
+        };
         for (operator, words) in [
             (modes, "must support only AllNamespaces"),
             (stranger, "csv gopher.v1.0.0 does not own CRD"),
@@ -263,8 +272,16 @@ async fn a_conversion_webhook_needs_a_crd_of_its_own_and_an_operator_for_all_nam
             let failed = scene.in_phase("gopher.v1.0.0", CsvPhase::Failed).await?;
             let message = status(&failed).message;
             ensure!(message.contains(words), "{message}");
+            ensure!(scene.names::<Deployment>().await?.is_empty());
+            ensure!(conversion().await? == "None");
             scene.delete_csv("gopher.v1.0.0").await?;
         }
+        // With both, it is asked, and not any more once the operator is gone.
+        let right = with_hooks(right, std::slice::from_ref(&hook));
+        scene.runs(&right).await?;
+        ensure!(conversion().await? == "Webhook");
+        scene.delete_csv("gopher.v1.0.0").await?;
+        ensure!(conversion().await? == "None");
         Ok(())
     })
     .await;

@@ -1,30 +1,37 @@
 //! What is remembered of installs: it saves writes, and may be forgotten at any time.
 
 use std::collections::HashMap;
-use std::fmt::Debug;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use k8s_openapi::api::core::v1::ServiceAccount;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
-use kube::api::ListParams;
-use kube::{Api, Resource, ResourceExt as _};
-use serde::de::DeserializeOwned;
-
+use super::circumstances::Circumstances;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::CsvReason;
+use crate::api::subscription::SubscriptionConfig;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::key::ObjectKey;
 use crate::lifecycle::install::{Key, Seen};
+use crate::lifecycle::phase::{self, SinceGivenUp};
 
 /// What is remembered of installs.
 #[derive(Debug, Default)]
 pub(in crate::controller) struct Attempts {
     /// The generation that an object had right after we wrote it.
     generations: Mutex<HashMap<Key, i64>>,
-    /// How the rights in the cluster were when an install was given up.
-    rights: Mutex<HashMap<ObjectKey, u64>>,
+    /// The installs that were given up.
+    given_up: Mutex<HashMap<ObjectKey, GivenUp>>,
+}
+
+/// An install that was given up.
+#[derive(Clone, Copy, Debug)]
+struct GivenUp {
+    /// How things were.
+    circumstances: u64,
+    /// How often it was tried again although they were the same.
+    tries: u32,
+    /// When it is tried again although they are the same.
+    again: Instant,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -51,69 +58,50 @@ impl Attempts {
 
     /// Forgets what is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
-        lock(&self.rights).remove(key);
+        lock(&self.given_up).remove(key);
         lock(&self.generations).retain(|object, _| object.namespace != key.namespace);
     }
 
-    /// Whether the rights in the cluster changed since an install was given up; also if that is not
-    /// known.
-    pub(super) async fn cluster_changed(
+    /// How things are compared to when an install was given up.
+    pub(super) async fn since_given_up(
         &self,
         context: &Context,
         csv: &ClusterServiceVersion,
-    ) -> Result<bool, Error> {
+        config: Option<&SubscriptionConfig>,
+    ) -> Result<SinceGivenUp, Error> {
         let status = csv.status.as_ref();
         let key = ObjectKey::of(csv);
         if status.is_none_or(|it| it.reason != CsvReason::InstallComponentFailedNoRetry) {
-            lock(&self.rights).remove(&key);
-            return Ok(false);
+            lock(&self.given_up).remove(&key);
+            return Ok(SinceGivenUp::Changed);
         }
-        let now = rights(context, &key.namespace).await?;
-        let before = lock(&self.rights).insert(key, now);
-        // One that was given up by us a moment ago is remembered by `give_up`.
-        Ok(before != Some(now))
+        let now = Circumstances::read(context, csv, config).await?.number();
+        let given_up = lock(&self.given_up).get(&key).copied();
+        Ok(match given_up {
+            Some(then) if then.circumstances == now => SinceGivenUp::Same {
+                rest: then.again.saturating_duration_since(Instant::now()),
+            },
+            _ => SinceGivenUp::Changed,
+        })
     }
 
-    /// Remembers how the rights in the cluster were when an install was given up.
-    pub(super) async fn give_up(&self, context: &Context, key: &ObjectKey) -> Result<(), Error> {
-        let now = rights(context, &key.namespace).await?;
-        lock(&self.rights).insert(key.clone(), now);
+    /// Remembers how things were when an install was given up.
+    pub(super) async fn give_up(
+        &self,
+        context: &Context,
+        csv: &ClusterServiceVersion,
+        config: Option<&SubscriptionConfig>,
+    ) -> Result<(), Error> {
+        let circumstances = Circumstances::read(context, csv, config).await?.number();
+        let mut given_up = lock(&self.given_up);
+        let before = given_up.get(&ObjectKey::of(csv));
+        let tries = before.map_or(0, |before| before.tries.saturating_add(1));
+        let now = GivenUp {
+            circumstances,
+            tries,
+            again: Instant::now() + phase::rest(tries),
+        };
+        given_up.insert(ObjectKey::of(csv), now);
         Ok(())
     }
-}
-
-/// A number for all roles, bindings and accounts that may decide what an install may do.
-async fn rights(context: &Context, namespace: &str) -> Result<u64, Error> {
-    let client = || context.client.clone();
-    let mut hasher = DefaultHasher::new();
-    versions(Api::<Role>::namespaced(client(), namespace), &mut hasher).await?;
-    versions(
-        Api::<RoleBinding>::namespaced(client(), namespace),
-        &mut hasher,
-    )
-    .await?;
-    versions(
-        Api::<ServiceAccount>::namespaced(client(), namespace),
-        &mut hasher,
-    )
-    .await?;
-    versions(Api::<ClusterRole>::all(client()), &mut hasher).await?;
-    versions(Api::<ClusterRoleBinding>::all(client()), &mut hasher).await?;
-    for group in context.caches.operator_groups.in_namespace(namespace) {
-        group.spec.service_account_name.hash(&mut hasher);
-    }
-    Ok(hasher.finish())
-}
-
-async fn versions<K>(api: Api<K>, hasher: &mut DefaultHasher) -> Result<(), Error>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
-{
-    let list = api.list_metadata(&ListParams::default()).await;
-    let kind = K::kind(&());
-    for object in list.map_err(Error::while_(format!("listing {kind}s")))? {
-        object.name_any().hash(hasher);
-        object.resource_version().hash(hasher);
-    }
-    Ok(())
 }

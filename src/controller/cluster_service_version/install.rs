@@ -11,8 +11,7 @@ use crate::controller::error::Error;
 use crate::controller::install_plan::account::{self, Access};
 use crate::controller::key::ObjectKey;
 use crate::lifecycle::install::{Key, certificates, observe};
-use crate::lifecycle::phase::InstallOutcome;
-use crate::lifecycle::targets::Targets;
+use crate::lifecycle::phase::{Failure, InstallOutcome};
 use crate::plan::apply::{self, Applier, How, Writer};
 
 /// Writes what is missing or differs, as the ServiceAccount of the OperatorGroup if it names one.
@@ -26,7 +25,7 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
         Access::None(message) => {
             return Ok(InstallOutcome::Failed {
                 message,
-                retry: true,
+                failure: Failure::Passing,
             });
         }
     };
@@ -36,7 +35,7 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
         Err(error) => {
             return Ok(InstallOutcome::Failed {
                 message: error.to_string(),
-                retry: true,
+                failure: Failure::Passing,
             });
         }
     };
@@ -45,34 +44,30 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
     let desired = match world.desired(&renewed) {
         Some(Ok(desired)) => desired,
         Some(Err(error)) => {
-            context.attempts.give_up(context, &key).await?;
-            return Ok(InstallOutcome::Failed {
-                message: error.to_string(),
-                retry: false,
-            });
+            let message = error.to_string();
+            return failed(context, world, message, Failure::Senseless).await;
         }
         None => {
             return Ok(InstallOutcome::Failed {
                 message: "the namespace has no OperatorGroup of its own".to_owned(),
-                retry: true,
+                failure: Failure::Passing,
             });
         }
     };
-    let is_global = world.groups().any(|group| {
-        let status = group.status.as_ref();
-        status.is_some_and(|it| Targets::from_status(&it.namespaces) == Targets::All)
-    });
-    if is_global {
+    // Before it begins to run.
+    if rights::serves_all(context, &key.namespace) == Some(true) {
         rights::lift(context, csv).await?;
     }
     for object in observe::writes(&desired, &world.seen) {
         match applier.apply(object, How::ServerSideApply).await {
             Ok(outcome) => context.attempts.wrote(Key::of(object), outcome.generation),
-            Err(error) => return failed(context, &key, &error).await,
+            Err(error) => {
+                return failed(context, world, error.to_string(), failure_of(&error)).await;
+            }
         }
     }
-    for leftover in observe::leftovers(csv, &desired, &world.seen) {
-        delete(&ours, &leftover).await?;
+    for leftover in &desired.leftovers {
+        delete(&ours, leftover).await?;
     }
     Ok(InstallOutcome::Done {
         certificates_until,
@@ -80,20 +75,26 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
     })
 }
 
+fn failure_of(error: &apply::Error) -> Failure {
+    match error {
+        apply::Error::Forbidden { .. } => Failure::Forbidden,
+        error if error.is_permanent() => Failure::Refused,
+        _ => Failure::Passing,
+    }
+}
+
 async fn failed(
     context: &Context,
-    key: &ObjectKey,
-    error: &apply::Error,
+    world: &World<'_>,
+    message: String,
+    failure: Failure,
 ) -> Result<InstallOutcome, Error> {
-    let is_forbidden = matches!(error, apply::Error::Forbidden { .. });
-    let retry = !is_forbidden && !error.is_permanent();
-    if !retry {
-        context.attempts.give_up(context, key).await?;
+    if failure != Failure::Passing {
+        let config = world.config.as_ref();
+        let attempts = &context.attempts;
+        attempts.give_up(context, world.csv, config).await?;
     }
-    Ok(InstallOutcome::Failed {
-        message: error.to_string(),
-        retry,
-    })
+    Ok(InstallOutcome::Failed { message, failure })
 }
 
 /// Deletes the Deployments of an operator that may not run here.

@@ -4,18 +4,95 @@ use kube::ResourceExt as _;
 use serde_json::Value;
 
 use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::conditions::CsvPhase;
+use crate::api::labels;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::lifecycle::copied_csvs::Copy;
 use crate::lifecycle::install::{Seen, observe, target_rbac};
+use crate::lifecycle::targets::Targets;
 use crate::plan::apply::{How, Writer};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
-/// Lifts the rights of an operator that serves all namespaces, before it begins to run.
+/// Whether the OperatorGroup of a namespace covers all of them, as far as that is known.
+pub(super) fn serves_all(context: &Context, namespace: &str) -> Option<bool> {
+    let groups = context.caches.operator_groups.in_namespace(namespace);
+    let [group] = groups.as_slice() else {
+        return None;
+    };
+    let status = group.status.as_ref()?;
+    Some(Targets::from_status(&status.namespaces) == Targets::All)
+}
+
+/// Brings the rights of an operator that runs to what they should be: in the whole cluster if it serves
+/// all namespaces, and not any longer if it does not.
+pub(super) async fn keep(context: &Context, csv: &ClusterServiceVersion) -> Result<(), Error> {
+    let namespace = csv.namespace().unwrap_or_default();
+    let phase = csv.status.as_ref().map(|status| &status.phase);
+    let is_running = matches!(phase, Some(CsvPhase::Succeeded | CsvPhase::Replacing));
+    match serves_all(context, &namespace) {
+        Some(true) if is_running => lift(context, csv).await,
+        Some(false) if is_bound_in_cluster(context, csv) => bring_down(context, csv).await,
+        _ => Ok(()),
+    }
+}
+
+/// Lifts the rights of an operator that serves all namespaces.
 pub(super) async fn lift(context: &Context, csv: &ClusterServiceVersion) -> Result<(), Error> {
     let rbac = own(context, csv).await?;
-    bring_to(context, target_rbac::lifted(csv, &rbac)).await
+    let wanted = target_rbac::lifted(csv, &rbac);
+    let lifted = in_cluster(context, csv).await?;
+    let seen = Seen::new(lifted.clone());
+    let applier = context.applier.writing_for(Writer::Lifecycle);
+    for object in &wanted {
+        if observe::differs(object, &seen).is_some() {
+            applier.apply(object, How::ServerSideApply).await?;
+        }
+    }
+    for object in target_rbac::fallen(csv, &rbac, &wanted, &lifted) {
+        context.applier.delete(object).await?;
+    }
+    Ok(())
+}
+
+/// Removes what was lifted for an operator that does not serve all namespaces any more.
+async fn bring_down(context: &Context, csv: &ClusterServiceVersion) -> Result<(), Error> {
+    let rbac = own(context, csv).await?;
+    let lifted = in_cluster(context, csv).await?;
+    for object in target_rbac::fallen(csv, &rbac, &[], &lifted) {
+        context.applier.delete(object).await?;
+    }
+    Ok(())
+}
+
+/// Whether it is worth asking for what is bound in the cluster: most operators have nothing there.
+fn is_bound_in_cluster(context: &Context, csv: &ClusterServiceVersion) -> bool {
+    let name = labels::owner_value(&csv.name_any());
+    let namespace = csv.namespace().unwrap_or_default();
+    let bindings = context.components.filter(|it| {
+        it.kind == "ClusterRoleBinding"
+            && it.labels.get(labels::OWNER) == Some(&name)
+            && it.labels.get(labels::OWNER_NAMESPACE) == Some(&namespace)
+    });
+    !bindings.is_empty()
+}
+
+/// The rights that an operator has in the whole cluster.
+async fn in_cluster(context: &Context, csv: &ClusterServiceVersion) -> Result<Vec<Value>, Error> {
+    let selector = format!(
+        "{}={},{}={}",
+        labels::OWNER,
+        labels::owner_value(&csv.name_any()),
+        labels::OWNER_NAMESPACE,
+        csv.namespace().unwrap_or_default(),
+    );
+    let mut rbac = Vec::new();
+    for kind in ["ClusterRole", "ClusterRoleBinding"] {
+        let some = context.applier.list(RBAC, kind, None, &selector);
+        rbac.extend(some.await?);
+    }
+    Ok(rbac)
 }
 
 /// Copies the rights of an operator to a namespace that it serves and that has a copy of it.

@@ -127,7 +127,15 @@ pub(in crate::controller) fn tell_of_subscription(context: &Context, subscriptio
         && context.leads()
     {
         let namespace = subscription.namespace().unwrap_or_default();
-        context.queues.csvs.add(ObjectKey::new(namespace, name));
+        let key = ObjectKey::new(&namespace, name);
+        // The version before that is looked after until the newer one begins to install.
+        if let Some(newer) = context.caches.csvs.get(&key) {
+            let older = ObjectKey::new(&namespace, &newer.spec.replaces);
+            if context.caches.csvs.get(&older).is_some() {
+                context.queues.csvs.add(older);
+            }
+        }
+        context.queues.csvs.add(key);
     }
 }
 

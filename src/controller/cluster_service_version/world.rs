@@ -23,7 +23,7 @@ use crate::lifecycle::install::state::{ApiServices, Installation};
 use crate::lifecycle::install::{
     self, Desired, InstallError, Key, Request, Seen, observe, services,
 };
-use crate::lifecycle::phase::Situation;
+use crate::lifecycle::phase::{SinceGivenUp, Situation};
 use crate::lifecycle::provided_apis::Surface;
 use crate::lifecycle::replacement::Lineage;
 use crate::lifecycle::requirements::{ApiServiceFact, InvalidStrategy, Requirements};
@@ -48,10 +48,10 @@ pub(super) struct World<'a> {
     served_apis: ApiServices,
     installation: Installation,
     pub(super) outlook: Outlook,
-    config: Option<SubscriptionConfig>,
+    pub(super) config: Option<SubscriptionConfig>,
     proxy: Vec<(String, String)>,
     pub(super) seen: Seen,
-    cluster_changed: bool,
+    since_given_up: SinceGivenUp,
     now: Time,
 }
 
@@ -86,6 +86,11 @@ impl<'a> World<'a> {
         let all_groups = context.caches.operator_groups.all();
         let now = context.now();
         let facts = facts::read(context, csv, &lineage).await?;
+        let config = config(context, csv, &lineage);
+        let given_up = context
+            .attempts
+            .since_given_up(context, csv, config.as_ref());
+        let given_up = given_up.await?;
         let mut world = Self {
             csv,
             lineage,
@@ -97,10 +102,10 @@ impl<'a> World<'a> {
             served_apis: ApiServices::Fine,
             installation: Installation::Ready,
             outlook: certificates::look(csv, &Seen::default(), &now),
-            config: config(context, csv),
+            config,
             proxy: context.proxy.variables(),
             seen: Seen::default(),
-            cluster_changed: context.attempts.cluster_changed(context, csv).await?,
+            since_given_up: given_up,
             now,
         };
         world.look_at_installation(context).await?;
@@ -125,7 +130,7 @@ impl<'a> World<'a> {
             installation: &self.installation,
             certificates: &self.outlook.state,
             served_apis: &self.served_apis,
-            cluster_changed: self.cluster_changed,
+            since_given_up: self.since_given_up,
             now: &self.now,
         }
     }
@@ -234,15 +239,24 @@ impl<'a> World<'a> {
     }
 }
 
-/// What the Subscription that owns a ClusterServiceVersion adjusts.
-fn config(context: &Context, csv: &ClusterServiceVersion) -> Option<SubscriptionConfig> {
+/// What the Subscription that owns a ClusterServiceVersion adjusts. Once there is a newer version, the
+/// Subscription names that one, and is still the owner of this.
+fn config(
+    context: &Context,
+    csv: &ClusterServiceVersion,
+    lineage: &Lineage<'_>,
+) -> Option<SubscriptionConfig> {
     let namespace = csv.namespace().unwrap_or_default();
-    let name = csv.name_any();
     let subscriptions = context.caches.subscriptions.in_namespace(&namespace);
-    let owner = subscriptions.iter().find(|it: &&Arc<Subscription>| {
-        let status = it.status.as_ref();
-        status.is_some_and(|status| status.installed_csv == name)
-    })?;
+    let owner_of = |csv: &ClusterServiceVersion| {
+        let name = csv.name_any();
+        subscriptions.iter().find(|it: &&Arc<Subscription>| {
+            let status = it.status.as_ref();
+            status.is_some_and(|status| status.installed_csv == name)
+        })
+    };
+    let successors = lineage.successors(csv);
+    let owner = owner_of(csv).or_else(|| successors.into_iter().find_map(owner_of))?;
     owner.spec.config.clone()
 }
 

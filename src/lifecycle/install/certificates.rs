@@ -18,6 +18,8 @@
 //! was written in 1; and a Pod that sees the new file early is trusted as well. The former CA is kept until
 //! the next renewal: it does no harm, since no key signs for it, and no clock has to tell when the last Pod
 //! is gone.
+//!
+//! If a Secret is lost, what callers trust tells which CAs Pods may still serve with, and those stay.
 
 mod issue;
 mod judge;
@@ -37,7 +39,7 @@ use self::issue::Authority;
 pub use self::issue::CertificateError;
 use self::judge::Verdict;
 use super::object::{Key, home, owner_labels, owner_reference, text};
-use super::observe::Seen;
+use super::observe::{self, Seen};
 use super::services::{self, Served};
 use super::state::Certificates;
 use crate::api::cluster_service_version::ClusterServiceVersion;
@@ -47,6 +49,9 @@ use crate::api::labels;
 pub(super) const CERTIFICATE: &str = "tls.crt";
 /// Key of the private key in its Secret.
 pub(super) const KEY: &str = "tls.key";
+
+/// How many former CAs are trusted at most: somebody may delete a Secret time and again.
+const MOST_FORMER: usize = 3;
 
 /// The certificates of Deployments that others call, by the names of the Deployments.
 pub type ServingCertificates = BTreeMap<String, ServingCertificate>;
@@ -60,7 +65,8 @@ pub struct ServingCertificate {
     pub key: String,
     /// The certificate of the CA that signed it, in PEM.
     pub authority: String,
-    /// The CA before that, in PEM: Pods may still serve with a certificate of it.
+    /// The CA before that, in PEM: Pods may still serve with a certificate of it. It is more than one
+    /// where a Secret was lost.
     pub former_authority: Option<String>,
 }
 
@@ -102,6 +108,9 @@ pub struct Outlook {
     pub due: BTreeSet<String>,
     /// Those of them that are good for a while yet.
     good: BTreeSet<String>,
+    /// The CAs that whoever calls a Deployment trusts, in PEM, by the name of the Deployment: Pods may
+    /// serve with certificates of them also if the Secret does not say so any more.
+    trusted: BTreeMap<String, Vec<String>>,
     /// When the first of them has to be renewed: `status.certsRotateAt`.
     pub rotate_at: Option<Time>,
 }
@@ -128,12 +137,15 @@ pub fn look(csv: &ClusterServiceVersion, seen: &Seen, now: &Time) -> Outlook {
         in_use: ServingCertificates::new(),
         due: BTreeSet::new(),
         good: BTreeSet::new(),
+        trusted: BTreeMap::new(),
         rotate_at: None,
     };
     // That a strategy makes no sense is said by whoever makes objects of it.
     let serving = services::serving(csv).unwrap_or_default();
     let mut missing = None;
     for served in &serving {
+        let trusted = trusted(csv, served, seen);
+        outlook.trusted.insert(served.deployment.clone(), trusted);
         let key = Key::new("Secret", &home(csv), &served.secret());
         let Some(certificate) = seen.get(&key).and_then(read) else {
             let why = format!(
@@ -194,15 +206,49 @@ pub fn renew(
                 };
                 let hosts = services::hosts(&served.service, &home(csv));
                 let mut renewed = authority.issue(&served.service, &hosts, now)?;
-                let former = in_use.map(|former| &former.authority);
-                let former = former.filter(|former| judge::is_of_use(former, now));
-                renewed.former_authority = former.cloned();
+                renewed.former_authority = former_authority(outlook, &served.deployment, now);
                 renewed
             }
         };
         certificates.insert(served.deployment, certificate);
     }
     Ok(certificates)
+}
+
+/// What else has to be trusted when a certificate is renewed, in PEM: the CA of the former one. If the
+/// Secret was lost, or holds something of no use, Pods may serve with what it held before. Then those CAs
+/// stay that are trusted now.
+fn former_authority(outlook: &Outlook, deployment: &str, now: &Time) -> Option<String> {
+    let former = outlook.in_use.get(deployment).map(|it| &it.authority);
+    let trusted = outlook.trusted.get(deployment);
+    let trusted = trusted.filter(|_| !outlook.good.contains(deployment));
+    let mut authorities: Vec<&String> = Vec::new();
+    for authority in former.into_iter().chain(trusted.into_iter().flatten()) {
+        if judge::is_of_use(authority, now) && !authorities.contains(&authority) {
+            authorities.push(authority);
+        }
+    }
+    let former: String = authorities
+        .into_iter()
+        .take(MOST_FORMER)
+        .map(String::as_str)
+        .collect();
+    (!former.is_empty()).then_some(former)
+}
+
+/// The CAs that are trusted by whoever calls a Deployment.
+fn trusted(csv: &ClusterServiceVersion, served: &Served, seen: &Seen) -> Vec<String> {
+    let namespace = home(csv);
+    let bundles = observe::bundles(seen, &namespace, &served.service);
+    let bundles =
+        bundles.filter_map(|bundle| String::from_utf8(STANDARD.decode(bundle).ok()?).ok());
+    let mut authorities = Vec::new();
+    for authority in bundles.flat_map(|bundle| judge::each(&bundle)) {
+        if !authorities.contains(&authority) {
+            authorities.push(authority);
+        }
+    }
+    authorities
 }
 
 /// A certificate for a Service, by a CA of its own. Every call makes another.

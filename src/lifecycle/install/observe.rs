@@ -1,6 +1,7 @@
 //! Whether an installation is there as it is asked for, and what to write if not.
 
 mod api_services;
+mod leftovers;
 mod pods;
 mod readiness;
 #[cfg(test)]
@@ -10,17 +11,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::api::apps::v1::DeploymentSpec;
-use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 pub use self::api_services::api_services;
+pub(super) use self::leftovers::{has_former_callers, leftovers};
 pub use self::pods::explain;
 use self::readiness::{Readiness, readiness};
+use super::Desired;
 use super::compare::difference;
-use super::object::{Key, is_labelled_by, text};
+use super::object::{Key, text};
 use super::state::Installation;
-use super::{Desired, webhooks};
-use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::labels;
 
 /// Objects of the cluster, as far as they were read.
@@ -106,12 +106,15 @@ pub fn observe(desired: &Desired, seen: &Seen) -> Installation {
             }
         }
     }
-    match waiting {
-        Some(message) => Installation::Waiting {
+    match (waiting, desired.leftovers.first()) {
+        (Some(message), _) => Installation::Waiting {
             message,
             is_failing: false,
         },
-        None => Installation::Ready,
+        (None, Some(leftover)) => Installation::Differs {
+            message: format!("{leftover} is no longer asked for: it is deleted"),
+        },
+        (None, None) => Installation::Ready,
     }
 }
 
@@ -291,65 +294,35 @@ struct Called<'a> {
     port: Option<i64>,
 }
 
+/// Where a caller says whom it calls, and whom it trusts.
+const CLIENT_CONFIGS: [&str; 3] = [
+    "/spec",
+    "/spec/conversion/webhook/clientConfig",
+    "/webhooks/0/clientConfig",
+];
+
+/// The CAs, as they are written, that are trusted by whoever calls a Service.
+pub(super) fn bundles<'a>(
+    seen: &'a Seen,
+    namespace: &'a str,
+    service: &'a str,
+) -> impl Iterator<Item = &'a str> {
+    let callers = seen.objects.values().filter(move |caller| {
+        called(caller).is_some_and(|it| it.namespace == namespace && it.service == service)
+    });
+    callers.filter_map(|caller| {
+        let mut places = CLIENT_CONFIGS.iter();
+        places.find_map(|place| caller.pointer(place)?.get("caBundle")?.as_str())
+    })
+}
+
 fn called(caller: &Value) -> Option<Called<'_>> {
-    let places = [
-        "/spec/service",
-        "/spec/conversion/webhook/clientConfig/service",
-        "/webhooks/0/clientConfig/service",
-    ];
-    let service = places.iter().find_map(|place| caller.pointer(place))?;
+    let mut places = CLIENT_CONFIGS.iter();
+    let service = places.find_map(|place| caller.pointer(place)?.get("service"))?;
     Some(Called {
         namespace: text(service, "/namespace"),
         service: text(service, "/name"),
         path: text(service, "/path"),
         port: service.pointer("/port").and_then(Value::as_i64),
     })
-}
-
-/// Deployments, APIServices and webhook configurations of a CSV that it no longer asks for.
-pub fn leftovers(csv: &ClusterServiceVersion, desired: &Desired, seen: &Seen) -> Vec<Key> {
-    let labelled = seen
-        .objects
-        .iter()
-        .filter(|(_, object)| is_labelled_by(object, csv));
-    let is_left = |key: &Key, object: &Value| match key.kind.as_str() {
-        "Deployment" => {
-            let templates = &csv.spec.install.spec.deployments;
-            let is_asked_for = templates.iter().any(|template| template.name == key.name);
-            !is_asked_for && is_owned_by(object, csv)
-        }
-        "APIService" => {
-            let owned = &csv.spec.api_service_definitions.owned;
-            !owned.iter().any(|api| api.api_service_name() == key.name)
-        }
-        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
-            let mut definitions = csv.spec.webhook_definitions.iter();
-            let is_defined = definitions.any(|definition| {
-                webhooks::kind(definition) == Some(key.kind.as_str())
-                    && webhooks::is_of(object, definition)
-            });
-            // Two of one definition would have the webhook asked twice.
-            let is_second = desired.callers.iter().any(|caller| {
-                let other = Key::of(caller);
-                let of = |object: &Value| {
-                    let labels = object.pointer("/metadata/labels");
-                    labels
-                        .and_then(|all| all.get(labels::WEBHOOK_GENERATE_NAME))
-                        .cloned()
-                };
-                other.kind == key.kind && other.name != key.name && of(caller) == of(object)
-            });
-            !is_defined || is_second
-        }
-        _ => false,
-    };
-    let left = labelled.filter(|(key, object)| is_left(key, object));
-    left.map(|(key, _)| key.clone()).collect()
-}
-
-fn is_owned_by(object: &Value, csv: &ClusterServiceVersion) -> bool {
-    let owners = object.pointer("/metadata/ownerReferences");
-    let mut owners = owners.and_then(Value::as_array).into_iter().flatten();
-    let uid = csv.uid();
-    owners.any(|owner| uid.is_some() && owner.get("uid").and_then(Value::as_str) == uid.as_deref())
 }

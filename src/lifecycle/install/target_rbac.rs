@@ -1,20 +1,32 @@
 //! An operator's rights in the namespaces that it serves.
 //!
 //! The InstallPlan gives an operator Roles and RoleBindings in its own namespace. If it serves all
-//! namespaces they are lifted: ClusterRoles and ClusterRoleBindings of the same names. If it serves some,
-//! each of those gets copies, owned by the copy of the CSV that is there, so that they go with it.
+//! namespaces they are lifted to ClusterRoles and ClusterRoleBindings. If it serves some, each of those gets
+//! copies, owned by the copy of the CSV that is there, so that they go with it.
+//!
+//! OLM calls what it lifts as the Role is called, whose name does not depend on the namespace: of one
+//! operator in two namespaces, the second finds the rights of the first and goes without. Ours have the
+//! namespace in their names, and what OLM lifted is removed once ours are there.
 
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Map, Value, json};
 
-use super::object::{home, is_labelled_by, list, map, owner_reference, seal, text};
+use super::object::{
+    Key, home, is_labelled_by, list, map, owner_labels, owner_reference, seal, text,
+};
+use super::services::{self, Served};
 use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::hash::base36_sha256;
 use crate::api::labels;
 
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
+/// Kubernetes' limit for the name of an object.
+const NAME_LIMIT: usize = 253;
 
 /// The Roles and RoleBindings of a CSV that serves all namespaces, as ClusterRoles and
 /// ClusterRoleBindings. `rbac` are Roles and RoleBindings of the CSV's namespace, of which those that
@@ -22,29 +34,98 @@ const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
 ///
 /// Beyond what it asks for, the operator may look at namespaces: it has to know what it serves.
 pub fn lifted(csv: &ClusterServiceVersion, rbac: &[Value]) -> Vec<Value> {
+    let names = liftable(csv, rbac);
     let owned = rbac.iter().filter(|object| is_labelled_by(object, csv));
     let lifted = owned.filter_map(|object| {
+        let name = text(object, "/metadata/name");
+        let is_permission = names.contains(name);
+        let mut labels = object.pointer("/metadata/labels")?.as_object()?.clone();
+        labels.extend(owner_labels(csv));
         let metadata = json!({
-            "name": text(object, "/metadata/name"),
-            "labels": object.pointer("/metadata/labels"),
+            "name": lifted_name(csv, name),
+            "labels": labels,
+            "annotations": { labels::LIFTED_FROM: name },
         });
-        let mut lifted = content(object)?;
+        let mut lifted = content(object).filter(|_| is_permission)?;
         let fields = lifted.as_object_mut()?;
         fields.insert("metadata".to_owned(), metadata);
         if let Some(role) = fields.get_mut("roleRef").and_then(Value::as_object_mut) {
-            role.insert("kind".to_owned(), json!("ClusterRole"));
+            // A role of the cluster can be bound as it is.
+            if role.get("kind").and_then(Value::as_str) == Some("Role") {
+                let of = role.get("name").and_then(Value::as_str).unwrap_or_default();
+                let of = lifted_name(csv, of);
+                role.insert("name".to_owned(), json!(of));
+                role.insert("kind".to_owned(), json!("ClusterRole"));
+            }
             fields.insert("kind".to_owned(), json!("ClusterRoleBinding"));
         } else {
-            list(fields, "rules").push(json!({
-                "verbs": ["get", "list", "watch"],
-                "apiGroups": [""],
-                "resources": ["namespaces"],
-            }));
+            list(fields, "rules").push(sees_namespaces());
             fields.insert("kind".to_owned(), json!("ClusterRole"));
         }
         Some(seal(lifted))
     });
     lifted.collect()
+}
+
+/// Those of a CSV's rights in the whole cluster (`cluster`) that were lifted, by us or by OLM, and are
+/// not wanted any more: the operator serves some namespaces only, or the Role is gone.
+pub fn fallen<'a>(
+    csv: &ClusterServiceVersion,
+    rbac: &[Value],
+    wanted: &[Value],
+    cluster: &'a [Value],
+) -> Vec<&'a Value> {
+    let name = |object: &'a Value| text(object, "/metadata/name");
+    let of_csv = || cluster.iter().filter(|object| is_labelled_by(object, csv));
+    let names = liftable(csv, rbac);
+    // What OLM lifted is known by its name, and by what it adds.
+    let of_olm: BTreeSet<&str> = of_csv()
+        .filter(|object| {
+            let rules = object.get("rules").and_then(Value::as_array);
+            let last = rules.and_then(|rules| rules.last());
+            names.contains(name(object)) && last == Some(&sees_namespaces())
+        })
+        .map(name)
+        .collect();
+    let wanted: Vec<Key> = wanted.iter().map(Key::of).collect();
+    let mut fallen: Vec<&Value> = of_csv()
+        .filter(|object| {
+            let annotations = object.pointer("/metadata/annotations");
+            let is_ours = annotations.is_some_and(|all| all.get(labels::LIFTED_FROM).is_some());
+            (is_ours || of_olm.contains(name(object))) && !wanted.contains(&Key::of(object))
+        })
+        .collect();
+    // Without its role, nobody could tell of a binding what it was.
+    fallen.sort_by_key(|object| text(object, "/kind") != "ClusterRoleBinding");
+    fallen
+}
+
+/// The right to know which namespaces there are.
+fn sees_namespaces() -> Value {
+    json!({
+        "verbs": ["get", "list", "watch"],
+        "apiGroups": [""],
+        "resources": ["namespaces"],
+    })
+}
+
+/// The names of the Roles of a CSV that are its permissions, and not by what it serves with a certificate.
+fn liftable<'a>(csv: &ClusterServiceVersion, rbac: &'a [Value]) -> BTreeSet<&'a str> {
+    let serving = services::serving(csv).unwrap_or_default();
+    let of_certificates: Vec<String> = serving.iter().map(Served::secret).collect();
+    let owned = rbac.iter().filter(|object| is_labelled_by(object, csv));
+    let names = owned.map(|object| text(object, "/metadata/name"));
+    names
+        .filter(|name| !of_certificates.iter().any(|secret| secret == name))
+        .collect()
+}
+
+/// What a Role is called when it is lifted.
+fn lifted_name(csv: &ClusterServiceVersion, role: &str) -> String {
+    let hash = base36_sha256(home(csv).as_bytes());
+    let hash: String = hash.chars().take(8).collect();
+    let room = NAME_LIMIT - hash.len() - 1;
+    format!("{}-{hash}", &role[..role.floor_char_boundary(room)])
 }
 
 /// The Roles and RoleBindings of a CSV as they are wanted in a namespace it serves, owned by the copy of

@@ -1,7 +1,7 @@
 //! Failed: whether what was wrong still is.
 
 use super::installing::{self, Health};
-use super::{Action, Course, DISRUPTION_DELAY, Situation, checks, group};
+use super::{Action, Course, DISRUPTION_DELAY, SinceGivenUp, Situation, checks, group};
 use crate::api::conditions::CsvReason;
 use crate::lifecycle::install::state::Certificates;
 
@@ -61,11 +61,15 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
     }
 }
 
-/// An install that was given up is only tried again when the cluster is another.
+/// An install that was given up begins anew when what it depends on is another, and is tried as it is
+/// from time to time.
 fn given_up(situation: &Situation<'_>) -> Course {
-    if situation.cluster_changed {
-        let message = "Cluster resources changed state";
-        return Course::pending(CsvReason::DetectedClusterChange, message);
+    match situation.since_given_up {
+        SinceGivenUp::Changed => {
+            let message = "Cluster resources changed state";
+            Course::pending(CsvReason::DetectedClusterChange, message)
+        }
+        SinceGivenUp::Same { rest } if rest.is_zero() => Course::stay().and(Action::Install),
+        SinceGivenUp::Same { rest } => Course::stay().look_again(rest),
     }
-    Course::stay()
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
-    Action, Course, DISRUPTION_DELAY, Decision, INSTALL_TIMEOUT, InstallOutcome, PODS_DELAY,
-    SETTLE_TIME, Situation, checks, status,
+    Action, Course, DISRUPTION_DELAY, Decision, Failure, INSTALL_TIMEOUT, InstallOutcome,
+    PODS_DELAY, SETTLE_TIME, Situation, checks, replacing, status,
 };
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
-use crate::lifecycle::group_status;
 use crate::lifecycle::install::state::{ApiServices, Installation};
+use crate::lifecycle::{group_status, replacement};
 
 pub(super) const COMPLETED: &str = "install strategy completed with no errors";
 
@@ -96,9 +96,14 @@ pub(super) fn after_install(
     outcome: &InstallOutcome,
     now: &Time,
 ) -> Decision {
+    let is_replaced = replacement::phase(csv) == CsvPhase::Replacing;
     let (until, are_new) = match outcome {
-        InstallOutcome::Failed { message, retry } => {
-            let course = failed(message, *retry);
+        InstallOutcome::Failed { message, .. } if is_replaced => {
+            let course = replacing::not_put_right(csv, message);
+            return status::decide(csv, course, now);
+        }
+        InstallOutcome::Failed { message, failure } => {
+            let course = failed(message, *failure);
             return status::decide(csv, course, now);
         }
         InstallOutcome::Done {
@@ -106,11 +111,15 @@ pub(super) fn after_install(
             certificates_made,
         } => (certificates_until.as_ref(), *certificates_made),
     };
-    let course = Course::to(
-        CsvPhase::Installing,
-        CsvReason::InstallSucceeded,
-        "waiting for install components to report healthy",
-    );
+    let course = if is_replaced {
+        replacing::put_right(csv)
+    } else {
+        Course::to(
+            CsvPhase::Installing,
+            CsvReason::InstallSucceeded,
+            "waiting for install components to report healthy",
+        )
+    };
     let mut decision = status::decide(csv, course.look_again(SETTLE_TIME), now);
     let before = csv.status.clone().unwrap_or_default();
     // Those that the version before made are this one's to renew.
@@ -124,15 +133,26 @@ pub(super) fn after_install(
     decision
 }
 
-fn failed(message: &str, retry: bool) -> Course {
-    if retry {
-        let message = format!("install strategy failed: {message}");
-        return Course::failed(CsvReason::InstallComponentFailed, message);
-    }
-    let message = format!(
-        "install strategy failed: {message}; it is tried again when roles, bindings or the \
-         ServiceAccount of the OperatorGroup change"
-    );
+/// Says what went wrong, and what has to change before it is tried again.
+fn failed(message: &str, failure: Failure) -> Course {
+    let message = format!("install strategy failed: {message}");
+    let again = match failure {
+        Failure::Passing => return Course::failed(CsvReason::InstallComponentFailed, message),
+        Failure::Forbidden => {
+            "it is tried again when roles, bindings or the ServiceAccount of the OperatorGroup \
+             change, and from time to time"
+        }
+        Failure::Refused => {
+            "mend the object in the ClusterServiceVersion or in spec.config of the Subscription, or \
+             the policy or webhook of the cluster that refuses it; it is tried again when one of the \
+             first two or a CRD of the operator changes, and from time to time"
+        }
+        Failure::Senseless => {
+            "it is tried again when the ClusterServiceVersion, spec.config of the Subscription or a \
+             CRD of the operator changes"
+        }
+    };
+    let message = format!("{message}; {again}");
     Course::failed(CsvReason::InstallComponentFailedNoRetry, message)
 }
 

@@ -57,14 +57,14 @@ const RENEWAL_DELAY: Duration = Duration::from_mins(1);
 /// All is well. It is looked at again when the certificates are to be renewed.
 fn at_rest(situation: &Situation<'_>) -> Course {
     let mut course = installing::succeeded(situation).and(Action::EnsureApiRoles);
-    let renewal = situation
-        .status()
-        .and_then(|status| status.certs_rotate_at.as_ref());
-    course.look_again = renewal.map(|renewal| {
-        let left = renewal.0.duration_since(situation.now.0);
-        Duration::try_from(left)
-            .unwrap_or_default()
-            .max(RENEWAL_DELAY)
-    });
+    course.look_again = renewal(situation);
     course
+}
+
+/// When the certificates are to be renewed.
+pub(super) fn renewal(situation: &Situation<'_>) -> Option<Duration> {
+    let renewal = situation.status()?.certs_rotate_at.as_ref()?;
+    let left = renewal.0.duration_since(situation.now.0);
+    let left = Duration::try_from(left).unwrap_or_default();
+    Some(left.max(RENEWAL_DELAY))
 }

@@ -41,6 +41,14 @@ pub(super) fn is_readable(pem: &str) -> bool {
     first(pem).is_some_and(|der| EndEntityCert::try_from(&der).is_ok())
 }
 
+/// Each certificate of a text, in the form in which we write one.
+pub(super) fn each(pem: &str) -> Vec<String> {
+    const END: &str = "-----END CERTIFICATE-----";
+    let parts = pem.split_inclusive(END);
+    let parts = parts.map(|part| format!("{}\n", part.trim()));
+    parts.filter(|part| is_readable(part)).collect()
+}
+
 /// Whether a CA can still be trusted.
 pub(super) fn is_of_use(authority: &str, now: &Time) -> bool {
     let expires = first(authority).and_then(|der| expires(&der));

@@ -1,5 +1,7 @@
 use super::*;
-use crate::lifecycle::install::fixtures::{certificates, csv, csv_with, install, now, time};
+use crate::lifecycle::install::fixtures::{
+    certificates, cluster_after, csv, csv_with, install, now, time,
+};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
@@ -144,6 +146,75 @@ fn a_bundle_does_not_grow_with_each_renewal() {
         certificates = renew(&csv, &outlook, &at).unwrap();
         assert_eq!(authorities(&certificates["op"]), 2);
     }
+}
+
+/// The cluster after an installation, without the Secret of the certificate.
+fn without_secret(csv: &ClusterServiceVersion, certificates: &ServingCertificates) -> Seen {
+    let written = install(csv, certificates);
+    let objects = written.objects().filter(|it| it["kind"] != "Secret");
+    Seen::new(objects.cloned())
+}
+
+#[test]
+fn if_the_secret_is_lost_the_ca_that_callers_trust_stays_trusted() {
+    let csv = csv();
+    let first = certificates(&csv);
+    let lost = without_secret(&csv, &first);
+    let outlook = look(&csv, &lost, &now());
+    assert!(matches!(outlook.state, Certificates::Missing { .. }));
+    let second = renew(&csv, &outlook, &now()).unwrap();
+    assert_ne!(second["op"].authority, first["op"].authority);
+    assert_eq!(
+        second["op"].former_authority.as_ref(),
+        Some(&first["op"].authority)
+    );
+    // The new Secret says the same, so that callers are told once.
+    let seen = written(&csv, &second);
+    assert_eq!(look(&csv, &seen, &now()).in_use, second);
+
+    // Also if it is lost again before all Pods were replaced, and again.
+    let mut certificates = second;
+    for expected in [3, 4, 4] {
+        let lost = without_secret(&csv, &certificates);
+        certificates = renew(&csv, &look(&csv, &lost, &now()), &now()).unwrap();
+        assert_eq!(authorities(&certificates["op"]), expected);
+    }
+}
+
+#[test]
+fn if_the_secret_holds_something_else_the_ca_that_callers_trust_stays_trusted() {
+    let csv = csv();
+    let first = certificates(&csv);
+    let mut seen = cluster_after(&install(&csv, &first));
+    let mut elsewhere = csv.clone();
+    elsewhere.metadata.namespace = Some("elsewhere".to_owned());
+    let foreign = certificates(&elsewhere);
+    let secret = install(&csv, &foreign).secrets.swap_remove(0);
+    seen.insert(secret);
+    let outlook = look(&csv, &seen, &now());
+    assert_eq!(outlook.state, Certificates::Due);
+    let renewed = renew(&csv, &outlook, &now()).unwrap();
+    let former = renewed["op"].former_authority.clone().unwrap();
+    assert!(former.contains(&first["op"].authority), "{former}");
+}
+
+#[test]
+fn what_callers_trust_and_expired_is_not_trusted_any_longer() {
+    let csv = csv();
+    let lost = without_secret(&csv, &certificates(&csv));
+    let late = time("2030-01-01T00:00:00Z");
+    let renewed = renew(&csv, &look(&csv, &lost, &late), &late).unwrap();
+    assert_eq!(renewed["op"].former_authority, None);
+}
+
+#[test]
+fn what_is_trusted_by_those_who_call_somebody_else_is_of_no_account() {
+    let mut elsewhere = csv();
+    elsewhere.metadata.namespace = Some("elsewhere".to_owned());
+    let theirs = without_secret(&elsewhere, &certificates(&elsewhere));
+    let csv = csv();
+    let renewed = renew(&csv, &look(&csv, &theirs, &now()), &now()).unwrap();
+    assert_eq!(renewed["op"].former_authority, None);
 }
 
 #[test]

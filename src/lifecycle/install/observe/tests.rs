@@ -1,4 +1,5 @@
 use super::*;
+use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::gvk::GroupVersionKind;
 use crate::lifecycle::install::certificates::{ServingCertificates, look, renew};
 use crate::lifecycle::install::fixtures::{
@@ -435,8 +436,127 @@ fn a_deployment_that_the_strategy_no_longer_has_goes() {
     let (mut csv, desired) = simple();
     let seen = cluster_after(&desired);
     csv.spec.install.spec.deployments.pop();
-    let left = leftovers(&csv, &install(&csv, &ServingCertificates::new()), &seen);
-    assert_eq!(left, [Key::new("Deployment", "home", "helper")]);
+    let desired = install_with(&csv, &ServingCertificates::new(), None, &seen);
+    assert_eq!(
+        desired.leftovers,
+        [Key::new("Deployment", "home", "helper")]
+    );
+    // It has to be installed again for that, also if all the rest is as it should be.
+    let standing = observe(&desired, &seen);
+    assert!(
+        matches!(&standing, Installation::Differs { message } if message.contains("helper")),
+        "{standing:?}"
+    );
+}
+
+/// The same operator, edited so that its Deployment is called otherwise.
+fn edited() -> (ClusterServiceVersion, Seen) {
+    let (mut csv, seen) = renamed();
+    let before = super::super::fixtures::csv();
+    csv.metadata = before.metadata;
+    csv.spec.replaces = String::new();
+    (csv, seen)
+}
+
+fn ready(seen: &mut Seen, name: &str) {
+    let mut live = seen
+        .get(&Key::new("Deployment", "home", name))
+        .unwrap()
+        .clone();
+    make_ready(&mut live);
+    seen.insert(live);
+}
+
+#[test]
+fn a_deployment_that_is_called_otherwise_answers_until_the_new_one_does_and_callers_know() {
+    let (csv, mut seen) = edited();
+    let certificates = certificates(&csv);
+    let desired = install_with(&csv, &certificates, None, &seen);
+    assert_eq!(desired.leftovers, []);
+    let written = apply(&desired, &mut seen, false);
+    assert!(written.contains(&"Deployment".to_owned()), "{written:?}");
+    for kind in &CALLS[1..] {
+        assert!(!written.contains(&(*kind).to_owned()), "{written:?}");
+    }
+    let desired = install_with(&csv, &certificates, None, &seen);
+    assert_eq!(desired.leftovers, []);
+    assert!(matches!(
+        observe(&desired, &seen),
+        Installation::Waiting { .. }
+    ));
+
+    for name in ["renamed", "helper"] {
+        ready(&mut seen, name);
+    }
+    let desired = install_with(&csv, &certificates, None, &seen);
+    // Who calls is told first, and has a while to take note of it.
+    assert_eq!(desired.leftovers, []);
+    assert_eq!(kinds(&writes(&desired, &seen)), CALLS[1..]);
+    apply(&desired, &mut seen, true);
+
+    let desired = install_with(&csv, &certificates, None, &seen);
+    assert_eq!(desired.leftovers, [op()]);
+    assert!(matches!(
+        observe(&desired, &seen),
+        Installation::Differs { .. }
+    ));
+}
+
+#[test]
+fn one_caller_that_was_not_told_is_enough_to_keep_a_deployment() {
+    for kind in &CALLS[1..] {
+        let (csv, mut seen) = edited();
+        let certificates = certificates(&csv);
+        let before = seen.clone();
+        for _ in 0..2 {
+            let desired = install_with(&csv, &certificates, None, &seen);
+            apply(&desired, &mut seen, true);
+        }
+        let (_, caller) = before.of_kind(kind).next().unwrap();
+        seen.insert(caller.clone());
+        let desired = install_with(&csv, &certificates, None, &seen);
+        assert_eq!(desired.leftovers, [], "{kind}");
+    }
+}
+
+#[test]
+fn a_webhook_that_is_called_otherwise_too_is_asked_under_its_old_name_until_then() {
+    let (mut csv, mut seen) = edited();
+    csv.spec.webhook_definitions[0].generate_name = "w.example.com".to_owned();
+    let certificates = certificates(&csv);
+    let validating = |keys: &[Key]| {
+        let mut keys = keys.iter();
+        keys.any(|key| key.kind == "ValidatingWebhookConfiguration")
+    };
+    let desired = install_with(&csv, &certificates, None, &seen);
+    let written = apply(&desired, &mut seen, false);
+    assert!(!written.contains(&CALLS[2].to_owned()), "{written:?}");
+    let desired = install_with(&csv, &certificates, None, &seen);
+    assert_eq!(desired.leftovers, []);
+
+    for name in ["renamed", "helper"] {
+        ready(&mut seen, name);
+    }
+    let desired = install_with(&csv, &certificates, None, &seen);
+    let written = apply(&desired, &mut seen, true);
+    assert!(written.contains(&CALLS[2].to_owned()), "{written:?}");
+    let desired = install_with(&csv, &certificates, None, &seen);
+    assert!(validating(&desired.leftovers), "{:?}", desired.leftovers);
+    assert!(!desired.leftovers.contains(&op()));
+}
+
+#[test]
+fn what_is_on_its_way_out_is_waited_for_by_nobody() {
+    let (mut csv, desired) = simple();
+    let mut seen = cluster_after(&desired);
+    csv.spec.install.spec.deployments.pop();
+    let helper = Key::new("Deployment", "home", "helper");
+    let mut going = seen.get(&helper).unwrap().clone();
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    seen.insert(going);
+    let desired = install_with(&csv, &ServingCertificates::new(), None, &seen);
+    assert_eq!(desired.leftovers, []);
+    assert_eq!(observe(&desired, &seen), Installation::Ready);
 }
 
 #[test]

@@ -40,14 +40,22 @@ fn for_all_namespaces_roles_are_lifted() {
     );
     assert_eq!(binding["kind"], "ClusterRoleBinding");
     assert_eq!(binding["roleRef"]["kind"], "ClusterRole");
-    assert_eq!(binding["roleRef"]["name"], "op.v1-op-x");
+    assert_eq!(binding["roleRef"]["name"], role["metadata"]["name"]);
     assert_eq!(binding["subjects"], rbac()[1]["subjects"]);
     for object in &lifted {
-        assert_eq!(object["metadata"]["name"], "op.v1-op-x");
+        let metadata = &object["metadata"];
+        let name = metadata["name"].as_str().unwrap();
+        assert!(name.starts_with("op.v1-op-x-"), "{name}");
         assert_eq!(
-            object["metadata"]["labels"],
-            rbac()[0]["metadata"]["labels"]
+            metadata["annotations"]["chandler.lifted-from"],
+            "op.v1-op-x"
         );
+        let labels = rbac()[0]["metadata"]["labels"].clone();
+        for (key, value) in labels.as_object().unwrap() {
+            assert_eq!(&metadata["labels"][key], value);
+        }
+        // By this one is told when somebody changes it.
+        assert_eq!(metadata["labels"]["olm.managed"], "true");
         assert_eq!(object["metadata"].get("namespace"), None);
         assert_eq!(object["metadata"].get("ownerReferences"), None);
     }
@@ -96,4 +104,91 @@ fn a_label_alone_does_not_get_a_role_copied() {
 #[test]
 fn the_operators_own_namespace_needs_no_copies() {
     assert_eq!(copied(&csv(), &rbac(), "home", "u"), Vec::<Value>::new());
+}
+
+/// The same operator in another namespace.
+fn elsewhere() -> (ClusterServiceVersion, Vec<Value>) {
+    let mut csv = csv();
+    csv.metadata.namespace = Some("elsewhere".to_owned());
+    let mut rbac = rbac();
+    for object in &mut rbac {
+        object["metadata"]["namespace"] = json!("elsewhere");
+        object["metadata"]["labels"]["olm.owner.namespace"] = json!("elsewhere");
+    }
+    (csv, rbac)
+}
+
+#[test]
+fn an_operator_in_two_namespaces_has_rights_of_its_own_in_each() {
+    let (other, rights) = elsewhere();
+    let names = |lifted: Vec<Value>| lifted.iter().map(Key::of).collect::<Vec<_>>();
+    let here = names(lifted(&csv(), &rbac()));
+    let there = names(lifted(&other, &rights));
+    assert!(here.iter().all(|key| !there.contains(key)), "{here:?}");
+}
+
+#[test]
+fn a_name_that_is_too_long_is_cut() {
+    let name = lifted_name(&csv(), &"ä".repeat(200));
+    assert!(name.len() <= 253 && name.starts_with("ää"), "{name}");
+}
+
+#[test]
+fn what_lets_a_server_read_its_certificate_is_not_lifted() {
+    let mut rbac = rbac();
+    for object in &mut rbac {
+        object["metadata"]["name"] = json!("op-service-cert");
+    }
+    assert_eq!(lifted(&csv(), &rbac), Vec::<Value>::new());
+}
+
+/// A right in the whole cluster that the CSV asks for as such.
+fn permission() -> Value {
+    json!({
+        "kind": "ClusterRole",
+        "metadata": {"name": "op.v1-y", "labels": rbac()[0]["metadata"]["labels"]},
+        "rules": [sees_namespaces()],
+    })
+}
+
+#[test]
+fn for_some_namespaces_only_what_was_lifted_goes_bindings_first() {
+    let wanted = lifted(&csv(), &rbac());
+    let mut cluster = wanted.clone();
+    cluster.push(permission());
+    assert_eq!(
+        fallen(&csv(), &rbac(), &wanted, &cluster),
+        Vec::<&Value>::new()
+    );
+    let gone = fallen(&csv(), &rbac(), &[], &cluster);
+    assert_eq!(gone, [&wanted[1], &wanted[0]]);
+    // Also if the Roles went first.
+    assert_eq!(fallen(&csv(), &[], &[], &cluster), gone);
+    let (other, rights) = elsewhere();
+    let none = Vec::<&Value>::new();
+    assert_eq!(fallen(&other, &rights, &[], &cluster), none);
+}
+
+#[test]
+fn what_olm_lifted_goes_once_ours_is_there() {
+    let ours = lifted(&csv(), &rbac());
+    let mut cluster = ours.clone();
+    for object in &ours {
+        let mut olms = object.clone();
+        olms["metadata"]["name"] = json!("op.v1-op-x");
+        olms["metadata"]
+            .as_object_mut()
+            .unwrap()
+            .shift_remove("annotations");
+        cluster.push(olms);
+    }
+    let mut by_hand = cluster[2].clone();
+    let gone = fallen(&csv(), &rbac(), &ours, &cluster);
+    assert_eq!(gone, [&cluster[3], &cluster[2]]);
+    // Of the same name may be one that somebody else made.
+    by_hand["rules"] = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]}]);
+    assert_eq!(
+        fallen(&csv(), &rbac(), &ours, &[by_hand]),
+        Vec::<&Value>::new()
+    );
 }

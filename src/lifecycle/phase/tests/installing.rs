@@ -8,7 +8,9 @@ use super::world::{
     Csv as _, Installed, World, csv, drifted, nothing, running, stuck, time, unserved, waiting,
 };
 use crate::api::conditions::{CsvPhase, CsvReason};
-use crate::lifecycle::phase::{Action, DISRUPTION_DELAY, InstallOutcome, PODS_DELAY};
+use crate::lifecycle::phase::{
+    Action, DISRUPTION_DELAY, Failure, InstallOutcome, PODS_DELAY, SinceGivenUp,
+};
 
 fn world(phase: &CsvPhase, installed: Installed) -> World {
     World::new([csv("csv1", phase)]).with_installed("csv1", installed)
@@ -272,13 +274,13 @@ fn an_api_that_is_not_served_is_waited_for_until_the_time_is_over() {
 }
 
 #[rstest]
-#[case(true, CsvReason::InstallComponentFailed)]
-#[case(false, CsvReason::InstallComponentFailedNoRetry)]
-fn an_install_that_fails_fails_it(#[case] retry: bool, #[case] reason: CsvReason) {
+#[case(Failure::Passing, CsvReason::InstallComponentFailed)]
+#[case(Failure::Forbidden, CsvReason::InstallComponentFailedNoRetry)]
+fn an_install_that_fails_fails_it(#[case] failure: Failure, #[case] reason: CsvReason) {
     let mut world = World::new([csv("csv1", &CsvPhase::InstallReady)]);
     world.outcome = InstallOutcome::Failed {
         message: "deployments.apps is forbidden".to_owned(),
-        retry,
+        failure,
     };
     world.sync();
     let words = "install strategy failed: deployments.apps is forbidden";
@@ -291,11 +293,8 @@ fn an_install_that_was_given_up_is_tried_again_when_the_cluster_changed() {
     let given_up =
         csv("csv1", &CsvPhase::Failed).because(&CsvReason::InstallComponentFailedNoRetry);
     let mut world = World::new([given_up]);
-    assert_eq!(
-        world.decide("csv1"),
-        crate::lifecycle::phase::Decision::default()
-    );
-    world.cluster_changed = true;
+    assert_eq!(world.decide("csv1").status, None);
+    world.since_given_up = SinceGivenUp::Changed;
     world.sync();
     let words = "Cluster resources changed state";
     world.expect(

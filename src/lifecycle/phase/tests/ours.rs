@@ -1,11 +1,13 @@
 //! What OLM does not do.
 
+use std::time::Duration;
+
 use rstest::rstest;
 use serde_json::json;
 
 use super::world::{Csv as _, World, csv, nothing, running, time, waiting};
 use crate::api::conditions::{CsvPhase, CsvReason};
-use crate::lifecycle::phase::{Action, Decision, InstallOutcome};
+use crate::lifecycle::phase::{Action, Decision, Failure, InstallOutcome, SinceGivenUp, rest};
 
 /// A version that owns another version of the CRD.
 fn owning_v2(
@@ -146,7 +148,7 @@ fn an_install_that_keeps_failing_is_tried_again_without_going_round() {
     let message = "connection refused".to_owned();
     world.outcome = InstallOutcome::Failed {
         message,
-        retry: true,
+        failure: Failure::Passing,
     };
     world.sync();
     let failed = world.status("csv1");
@@ -159,6 +161,80 @@ fn an_install_that_keeps_failing_is_tried_again_without_going_round() {
         certificates_made: false,
     };
     world.sync().expect_phase("csv1", &CsvPhase::Installing);
+}
+
+/// One whose install was given up.
+fn given_up() -> World {
+    let failed = csv("csv1", &CsvPhase::Failed);
+    World::new([failed.because(&CsvReason::InstallComponentFailedNoRetry)])
+}
+
+#[test]
+fn an_install_that_was_given_up_is_tried_again_when_it_has_rested() {
+    let mut world = given_up();
+    let left = Duration::from_secs(40);
+    world.since_given_up = SinceGivenUp::Same { rest: left };
+    let decision = world.decide("csv1");
+    assert_eq!(
+        (decision.actions, decision.look_again),
+        (vec![], Some(left))
+    );
+
+    let rested = SinceGivenUp::Same {
+        rest: Duration::ZERO,
+    };
+    world.since_given_up = rested;
+    world.outcome = InstallOutcome::Failed {
+        message: "admission webhook denied the request".to_owned(),
+        failure: Failure::Refused,
+    };
+    world.sync();
+    let failed = world.status("csv1");
+    world.now = time(60);
+    world.sync();
+    // Nothing is told twice.
+    assert_eq!(world.status("csv1"), failed);
+    assert_eq!(world.actions, [Action::Install, Action::Install]);
+
+    world.outcome = InstallOutcome::Done {
+        certificates_until: None,
+        certificates_made: false,
+    };
+    world.sync().expect_phase("csv1", &CsvPhase::Installing);
+}
+
+#[test]
+fn an_install_that_was_given_up_rests_longer_each_time_and_never_for_long() {
+    let rests: Vec<u64> = (0..8).map(|tries| rest(tries).as_secs()).collect();
+    assert_eq!(rests, [10, 20, 40, 80, 160, 320, 600, 600]);
+    assert_eq!(rest(u32::MAX), Duration::from_mins(10));
+}
+
+#[rstest]
+#[case(
+    Failure::Forbidden,
+    "roles, bindings or the ServiceAccount of the OperatorGroup"
+)]
+#[case(Failure::Refused, "policy or webhook of the cluster")]
+#[case(
+    Failure::Senseless,
+    "when the ClusterServiceVersion, spec.config of the Subscription"
+)]
+fn an_install_that_was_given_up_says_what_has_to_change(
+    #[case] failure: Failure,
+    #[case] words: &str,
+) {
+    let mut world = World::new([csv("csv1", &CsvPhase::InstallReady)]);
+    world.outcome = InstallOutcome::Failed {
+        message: "no".to_owned(),
+        failure,
+    };
+    world.sync();
+    let reason = CsvReason::InstallComponentFailedNoRetry;
+    let told = "install strategy failed: no; ";
+    world.expect("csv1", &CsvPhase::Failed, &reason, told);
+    let message = world.status("csv1").message;
+    assert!(message.contains(words), "{message}");
 }
 
 #[test]

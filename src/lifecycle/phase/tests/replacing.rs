@@ -1,7 +1,15 @@
 //! Succeeded, Replacing, Deleting: one version after the other.
 
-use super::world::{Csv as _, World, csv, running};
+use std::time::Duration;
+
+use rstest::rstest;
+
+use super::world::{
+    Csv as _, Installed, World, certified, csv, drifted, nothing, running, time, waiting,
+};
 use crate::api::conditions::{CsvPhase, CsvReason};
+use crate::lifecycle::install::state::Certificates;
+use crate::lifecycle::phase::{Action, Decision, Failure, InstallOutcome};
 
 const RUNNING: CsvPhase = CsvPhase::Succeeded;
 
@@ -102,8 +110,108 @@ fn at_the_end_of_a_chain_only_the_last_is_left() {
 fn a_csv_waits_while_the_next_is_not_there_yet() {
     let next = csv("csv2", &CsvPhase::Installing).replaces("csv1");
     let world = world([csv("csv1", &CsvPhase::Replacing), next]);
-    assert_eq!(
-        world.decide("csv1"),
-        crate::lifecycle::phase::Decision::default()
+    assert_eq!(world.decide("csv1"), Decision::default());
+}
+
+/// A version in Replacing, with this installed, and the next one in a phase.
+fn held(installed: Installed, next: &CsvPhase) -> World {
+    let next = csv("csv2", next).replaces("csv1");
+    World::new([csv("csv1", &CsvPhase::Replacing), next]).with_installed("csv1", installed)
+}
+
+// OLM leaves it as it is.
+#[rstest]
+#[case::changed(drifted())]
+#[case::gone(nothing())]
+#[case::expiring(certified(Certificates::Due))]
+#[case::lost(certified(Certificates::Missing { message: "no secret".to_owned() }))]
+fn a_csv_is_looked_after_until_the_next_begins_to_install(#[case] installed: Installed) {
+    for phase in [CsvPhase::Unset, CsvPhase::Pending, CsvPhase::Failed] {
+        let mut world = held(installed.clone(), &phase);
+        let until = time(1_000_000);
+        world.outcome = InstallOutcome::Done {
+            certificates_until: Some(until.clone()),
+            certificates_made: true,
+        };
+        let before = world.status("csv1");
+        world.sync_one("csv1");
+        assert_eq!(world.actions, [Action::Install], "{phase:?}");
+        // Whoever watches sees nothing of it but when certificates are due next.
+        let after = world.status("csv1");
+        assert_eq!(after.phase, before.phase);
+        assert_eq!(
+            (&after.reason, &after.message),
+            (&before.reason, &before.message)
+        );
+        assert_eq!(after.conditions, before.conditions);
+        assert_eq!(after.certs_rotate_at, Some(until));
+        assert_eq!(world.decide("csv1").actions, []);
+    }
+}
+
+#[rstest]
+#[case(CsvPhase::InstallReady)]
+#[case(CsvPhase::Installing)]
+fn a_csv_is_left_alone_once_the_next_begins_to_install(#[case] phase: CsvPhase) {
+    let mut world = held(drifted(), &phase);
+    assert_eq!(world.decide("csv1"), Decision::default());
+    // It did not come to anything, but what it wrote is there.
+    for _ in 0..3 {
+        world.sync_one("csv2");
+    }
+    for later in [CsvPhase::Failed, CsvPhase::Pending] {
+        world.csvs[1].status.as_mut().unwrap().phase = later;
+        assert_eq!(world.decide("csv1"), Decision::default());
+    }
+}
+
+#[test]
+fn a_csv_that_waits_for_its_pods_or_lacks_something_is_left_alone_while_it_is_replaced() {
+    let pending = CsvPhase::Pending;
+    assert_eq!(held(waiting(), &pending).decide("csv1").actions, []);
+    let lacking = held(drifted(), &pending).without_crd();
+    assert_eq!(lacking.decide("csv1").actions, []);
+    let mut outside = held(drifted(), &pending);
+    outside.groups.clear();
+    assert_eq!(outside.decide("csv1").actions, []);
+}
+
+#[test]
+fn a_csv_that_is_being_replaced_is_looked_at_when_its_certificates_are_due() {
+    let mut world = held(certified(Certificates::Fine), &CsvPhase::Pending);
+    let status = world.csvs[0].status.as_mut().unwrap();
+    status.certs_rotate_at = Some(time(3600));
+    let decision = world.decide("csv1");
+    assert_eq!(decision.look_again, Some(Duration::from_hours(1)));
+    assert_eq!((decision.status, decision.actions), (None, vec![]));
+}
+
+#[test]
+fn that_a_csv_could_not_be_looked_after_is_told_beside_its_phase() {
+    let mut world = held(drifted(), &CsvPhase::Pending);
+    world.outcome = InstallOutcome::Failed {
+        message: "deployments.apps is forbidden".to_owned(),
+        failure: Failure::Forbidden,
+    };
+    let status = world.csvs[0].status.as_mut().unwrap();
+    status.reason = CsvReason::BeingReplaced;
+    status.message = "being replaced by csv: csv2".to_owned();
+    let before = world.status("csv1");
+    for _ in 0..3 {
+        world.sync_one("csv1");
+    }
+    let reason = CsvReason::BeingReplaced;
+    world.expect("csv1", &CsvPhase::Replacing, &reason, &before.message);
+    let message = world.status("csv1").message;
+    assert!(
+        message.ends_with("deployments.apps is forbidden"),
+        "{message}"
     );
+    assert_eq!(world.events.len(), 1);
+    world.outcome = InstallOutcome::Done {
+        certificates_until: None,
+        certificates_made: false,
+    };
+    world.sync_one("csv1");
+    assert_eq!(world.status("csv1").message, before.message);
 }

@@ -1,5 +1,7 @@
 //! In a world that stays as it is, every ClusterServiceVersion comes to rest.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -11,7 +13,7 @@ use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::webhook::WebhookDefinition;
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::lifecycle::install::state::Certificates;
-use crate::lifecycle::phase::InstallOutcome;
+use crate::lifecycle::phase::{Failure, InstallOutcome, SinceGivenUp};
 
 /// More steps than any way through the phases has, for three versions after each other that all time
 /// out.
@@ -93,9 +95,9 @@ fn any_result() -> impl Strategy<Value = Installed> {
 }
 
 fn any_outcome() -> impl Strategy<Value = InstallOutcome> {
-    let failed = |retry| InstallOutcome::Failed {
+    let failed = |failure| InstallOutcome::Failed {
         message: "refused".to_owned(),
-        retry,
+        failure,
     };
     select(vec![
         InstallOutcome::Done {
@@ -110,8 +112,10 @@ fn any_outcome() -> impl Strategy<Value = InstallOutcome> {
             certificates_until: Some(time(1_000_000)),
             certificates_made: true,
         },
-        failed(true),
-        failed(false),
+        failed(Failure::Passing),
+        failed(Failure::Forbidden),
+        failed(Failure::Refused),
+        failed(Failure::Senseless),
     ])
 }
 
@@ -164,13 +168,15 @@ proptest! {
     fn the_machine_comes_to_rest_and_then_writes_nothing(
         mut world in any_world(),
         tick in select(vec![0, 3, 30, 400]),
-        cluster_changed: bool,
+        changed: bool,
+        rest in select(vec![0, 60]),
     ) {
-        world.cluster_changed = cluster_changed;
+        let same = SinceGivenUp::Same { rest: Duration::from_secs(rest) };
+        world.since_given_up = if changed { SinceGivenUp::Changed } else { same };
         for round in 0..ROUNDS {
             world.now = time(tick * i64::try_from(round).unwrap());
             world.sync();
-            world.cluster_changed = false;
+            world.since_given_up = same;
         }
         let (csvs, groups, told) = (world.csvs.clone(), world.groups.clone(), world.events.len());
         for round in ROUNDS..ROUNDS + 5 {

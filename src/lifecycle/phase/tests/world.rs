@@ -1,6 +1,7 @@
 //! A small cluster: ClusterServiceVersions of namespace `ns`, what they need and what they get.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -16,7 +17,7 @@ use crate::api::operator_condition::OperatorCondition;
 use crate::api::operator_group::{OperatorGroup, UpgradeStrategy};
 use crate::lifecycle::install::state::{ApiServices, Certificates, Installation};
 use crate::lifecycle::phase::{
-    Action, Decision, Event, InstallOutcome, Situation, after_install, next,
+    Action, Decision, Event, InstallOutcome, SinceGivenUp, Situation, after_install, next,
 };
 use crate::lifecycle::provided_apis::{self, Surface};
 use crate::lifecycle::replacement::Lineage;
@@ -51,7 +52,7 @@ pub(super) struct World {
     /// What is there once something was installed.
     pub(super) after_install: Installed,
     pub(super) outcome: InstallOutcome,
-    pub(super) cluster_changed: bool,
+    pub(super) since_given_up: SinceGivenUp,
     pub(super) now: Time,
     pub(super) actions: Vec<Action>,
     pub(super) events: Vec<Event>,
@@ -77,7 +78,9 @@ impl World {
                 certificates_until: None,
                 certificates_made: false,
             },
-            cluster_changed: false,
+            since_given_up: SinceGivenUp::Same {
+                rest: Duration::from_mins(1),
+            },
             now: time(0),
             actions: Vec::new(),
             events: Vec::new(),
@@ -157,7 +160,7 @@ impl World {
             installation: &installed.installation,
             certificates: &installed.certificates,
             served_apis: &installed.served_apis,
-            cluster_changed: self.cluster_changed,
+            since_given_up: self.since_given_up,
             now: &self.now,
         })
     }
