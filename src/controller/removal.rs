@@ -168,10 +168,7 @@ struct Look {
 ///
 /// What is waited for is looked for in the caches. These may be behind, and what is gone does not come back: so
 /// whatever is done is decided by what the API server says right before.
-async fn look(
-    context: &Context,
-    subscription: &Arc<Subscription>,
-) -> Result<Option<Look>, Error> {
+async fn look(context: &Context, subscription: &Arc<Subscription>) -> Result<Option<Look>, Error> {
     let namespace = subscription.namespace().unwrap_or_default();
     let remover = remover(context);
     let wish = remover.wish(subscription).await?;
@@ -255,11 +252,7 @@ struct Words {
 }
 
 /// What to say about what the removal waits for; nothing when it is done.
-fn words(
-    subscription: &Subscription,
-    removal: &Removal,
-    problem: Option<&Error>,
-) -> Option<Words> {
+fn words(subscription: &Subscription, removal: &Removal, problem: Option<&Error>) -> Option<Words> {
     let (reason, mut message) = removal.told()?;
     if let Some(problem) = problem {
         message = format!("{message}; this failed, and is tried again: {problem}");

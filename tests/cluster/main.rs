@@ -50,6 +50,8 @@ mod steady;
 mod subscriptions;
 mod uninstall;
 mod uninstall_killed;
+mod uninstall_races;
+mod uninstall_trouble;
 mod unpacking;
 mod upgrades;
 mod webhooks;

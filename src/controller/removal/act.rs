@@ -168,8 +168,10 @@ pub(crate) async fn hand_over(
         return Ok(());
     };
     let error = Error::while_(format!("deleting Subscription {name}"))(error);
-    if !error.is_stale() {
-        put_back(client, &written).await?;
+    if !error.is_stale()
+        && let Err(problem) = put_back(client, &written).await
+    {
+        tracing::warn!(%problem, "the Subscription keeps a wish for its removal, until somebody looks at it");
     }
     Err(error)
 }

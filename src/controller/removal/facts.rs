@@ -260,7 +260,9 @@ impl Remover {
                 }
             }
         };
-        let finalizers = crd.pointer("/metadata/finalizers").and_then(Value::as_array);
+        let finalizers = crd
+            .pointer("/metadata/finalizers")
+            .and_then(Value::as_array);
         let finalizers = finalizers.into_iter().flatten();
         Crd {
             name: text("/metadata/name"),

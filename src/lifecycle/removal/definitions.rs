@@ -128,11 +128,7 @@ fn awaited(csv: &ClusterServiceVersion, crd: &Crd) -> Goes {
 }
 
 /// Why a CRD stays, if it does; or why nobody can tell.
-fn why_not(
-    wish: &Wish,
-    crd: &Crd,
-    user: Option<&User<'_>>,
-) -> Result<Option<String>, Blocker> {
+fn why_not(wish: &Wish, crd: &Crd, user: Option<&User<'_>>) -> Result<Option<String>, Blocker> {
     let is_named = wish.crds.contains(&crd.name);
     if let Some(user) = user {
         return Ok(Some(user.words()));
@@ -339,7 +335,10 @@ fn is_anothers(estate: &Estate<'_>, csv: &str) -> bool {
             let names = &plan.spec.cluster_service_version_names;
             !is_done(plan)
                 && names.iter().any(|name| name == csv)
-                && !plan.owner_references().iter().any(|owner| is_own(&owner.uid))
+                && !plan
+                    .owner_references()
+                    .iter()
+                    .any(|owner| is_own(&owner.uid))
         })
 }
 

@@ -69,13 +69,18 @@ pub fn hand_over(subscription: &Subscription, wish: &Wish) -> Value {
 /// Takes the wish off a Subscription that was not deleted after all: a merge patch, if it has one.
 pub fn put_back(subscription: &Subscription) -> Option<Value> {
     let is_deleted = subscription.metadata.deletion_timestamp.is_some();
-    let was_handed_over = subscription.annotations().contains_key(labels::BEFORE_REMOVAL);
+    let was_handed_over = subscription
+        .annotations()
+        .contains_key(labels::BEFORE_REMOVAL);
     if is_deleted || !was_handed_over {
         return None;
     }
     let before = Before::of(subscription);
     let mut finalizers = others(subscription);
-    let removes = [Some(RemovalPolicy::Operator), Some(RemovalPolicy::Everything)];
+    let removes = [
+        Some(RemovalPolicy::Operator),
+        Some(RemovalPolicy::Everything),
+    ];
     if removes.contains(&before.removal) {
         finalizers.push(labels::REMOVAL_FINALIZER);
     }
@@ -96,7 +101,8 @@ pub fn put_back(subscription: &Subscription) -> Option<Value> {
 /// When somebody last wrote to a Subscription, but for its status.
 pub fn last_written(subscription: &Subscription) -> Option<&Time> {
     let entries = subscription.managed_fields().iter();
-    let entries = entries.filter(|entry| entry.subresource.as_deref().unwrap_or_default().is_empty());
+    let entries =
+        entries.filter(|entry| entry.subresource.as_deref().unwrap_or_default().is_empty());
     let newest = entries.filter_map(|entry| entry.time.as_ref()).max();
     newest.or(subscription.metadata.creation_timestamp.as_ref())
 }

@@ -96,7 +96,9 @@ pub fn disown(marked: &Marked, facts: &Facts) -> Option<Value> {
     );
     let mut heirs = estate.others.iter().filter(|csv| {
         let mut marks = csv.labels().keys();
-        marks.any(|mark| mark.starts_with(labels::COMPONENT_PREFIX) && marked.labels.contains_key(mark))
+        marks.any(|mark| {
+            mark.starts_with(labels::COMPONENT_PREFIX) && marked.labels.contains_key(mark)
+        })
     });
     if let (true, Some(heir), None) = (
         marked.object.namespace.is_empty(),
@@ -105,7 +107,10 @@ pub fn disown(marked: &Marked, facts: &Facts) -> Option<Value> {
     ) {
         for (key, value) in [
             (labels::OWNER, labels::owner_value(&heir.name_any())),
-            (labels::OWNER_NAMESPACE, heir.namespace().unwrap_or_default()),
+            (
+                labels::OWNER_NAMESPACE,
+                heir.namespace().unwrap_or_default(),
+            ),
             (labels::OWNER_KIND, CSV.to_owned()),
         ] {
             changes.insert(key.to_owned(), json!(value));

@@ -215,11 +215,7 @@ fn an_operator_goes_and_its_crds_and_objects_stay_without_its_marks() {
     let removal = plan(&facts(), &operator());
     assert_eq!(
         steps(&removal),
-        [
-            Step::DeleteOperator,
-            Step::Unmark,
-            Step::Afterwards
-        ]
+        [Step::DeleteOperator, Step::Unmark, Step::Afterwards]
     );
     assert_eq!(
         goes(&removal, Step::DeleteOperator),
@@ -505,7 +501,11 @@ fn a_crd_that_was_there_before_stays_with_its_objects_unless_it_is_named() {
     assert!(why.contains("before"), "{why}");
     assert_eq!(goes(&removal, Step::DeleteCustomResources), [""; 0]);
     assert_eq!(
-        goes(&plan(&found, &naming(everything())), Step::DeleteDefinitions).len(),
+        goes(
+            &plan(&found, &naming(everything())),
+            Step::DeleteDefinitions
+        )
+        .len(),
         1
     );
 }
@@ -571,7 +571,11 @@ fn a_kind_that_cannot_be_listed_is_in_the_way_of_those_only_who_may_have_some_of
     assert_eq!(removal.next(), Move::Blocked);
     let (reason, message) = removal.told().unwrap();
     assert_eq!(reason, "NotReadable");
-    for word in ["kind Anchor of anchors.example.com", "webhook failed", "mend"] {
+    for word in [
+        "kind Anchor of anchors.example.com",
+        "webhook failed",
+        "mend",
+    ] {
         assert!(message.contains(word), "no {word} in {message}");
     }
     // For another one, which is no business of this one.

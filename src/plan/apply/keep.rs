@@ -50,7 +50,10 @@ pub(super) fn marks(wanted: &mut Value, live: &Value) {
     let Some(marks) = live.pointer("/metadata/labels").and_then(Value::as_object) else {
         return;
     };
-    let Some(labels) = wanted.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) else {
+    let Some(labels) = wanted
+        .pointer_mut("/metadata/labels")
+        .and_then(Value::as_object_mut)
+    else {
         return;
     };
     let of_others = |key: &str| key.starts_with(COMPONENT_PREFIX) && !labels.contains_key(key);
