@@ -66,8 +66,12 @@ pub const FOUND: &str = "chandler.found";
 /// Annotation, value `true`, on a Subscription: the dependencies that were installed for it go with it.
 /// Ours, as the next one; both add to `spec.policy.removal`.
 pub const PRUNE_DEPENDENCIES: &str = "chandler.prune-dependencies";
-/// Annotation on a Subscription: CRDs that go with it, by name, joined by commas, and all their objects.
+/// Annotation on a Subscription: CRDs that go with it, by name, joined by commas, and all their objects. No
+/// other goes that has objects.
 pub const DELETE_CRDS: &str = "chandler.delete-crds";
+/// Annotation on a Subscription that is about to be deleted with a wish: what it said about its removal
+/// before, as JSON. Ours: by it that is put back if it is not deleted after all.
+pub const BEFORE_REMOVAL: &str = "chandler.before-removal";
 /// Prefix of the labels that name an operating system a package supports.
 pub const OS_PREFIX: &str = "operatorframework.io/os.";
 /// Prefix of the labels that name a processor architecture a package supports.

@@ -45,7 +45,7 @@ open_enum! {
         Keep = "Keep",
         /// The operator and all that it has, but for CRDs and custom resources.
         Operator = "Operator",
-        /// Custom resources, the operator, its CRDs, and dependencies that nobody else needs.
+        /// The operator, its CRDs but for those that have objects, and dependencies that nobody else needs.
         Everything = "Everything",
     }
 }
@@ -166,9 +166,10 @@ pub struct SubscriptionPolicy {
     pub approval: ApprovalPolicy,
     /// What goes when the Subscription is deleted. `Keep` removes nothing, as OLM. `Operator` removes
     /// the ClusterServiceVersion with all that it has, and keeps CRDs, custom resources and
-    /// dependencies. `Everything` removes the custom resources of the operator's APIs in the namespaces
-    /// that it serves first, while it still runs, then the operator, then its CRDs, and dependencies that
-    /// were installed for it; what another operator needs stays, and so does a CRD that was there before.
+    /// dependencies. `Everything` removes the operator, then its CRDs that have no objects, and dependencies
+    /// that were installed for it; what another operator needs stays, and so does a CRD that was there
+    /// before. CRDs that have objects go only by name; those that the annotation `chandler.delete-crds`
+    /// lists, joined by commas, go with all their objects, and these first, while the operator still runs.
     /// With one of the latter two the Subscription stays until all that is gone, and says in its
     /// condition `Removing` what it waits for; changed to `Keep` it goes at once, and what is left
     /// stays. When the whole namespace is deleted, `Everything` does what `Operator` does. The default is

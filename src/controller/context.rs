@@ -22,6 +22,7 @@ use super::components::Components;
 use super::error::Error;
 use super::fetches::Fetches;
 use super::images::Images;
+use super::install_plan::PlansAtWork;
 use super::key::ObjectKey;
 use super::metrics::Metrics;
 use super::proxy::Proxy;
@@ -53,6 +54,8 @@ pub(crate) struct Context {
     pub(crate) catalogs: Catalogs,
     pub(crate) images: Images,
     pub(crate) attempts: Attempts,
+    /// The plans that are being carried out.
+    pub(crate) plans_at_work: PlansAtWork,
     pub(crate) proxy: Proxy,
     /// Bundles that are being fetched.
     pub(crate) fetches: Fetches,

@@ -5,6 +5,7 @@
 //! times: killed between any two writes, the next pass finishes the plan.
 
 pub(super) mod account;
+mod at_work;
 mod events;
 mod execution;
 mod manifests;
@@ -27,6 +28,7 @@ use crate::plan::Trouble;
 use crate::plan::progress::{begin, conclude, is_tried_again};
 use crate::plan::retention::outdated;
 use account::Access;
+pub(crate) use at_work::PlansAtWork;
 use execution::Outcome;
 
 /// How soon something is looked at again, at first and at most.
@@ -172,11 +174,13 @@ async fn carry_out(
         uid: account.uid.clone(),
         ..ObjectReference::default()
     });
+    let at_work = context.plans_at_work.note(plan);
     let Outcome {
         statuses,
         trouble,
         is_users_turn,
     } = execution::run(context, plan, &begun, account.as_ref(), now).await;
+    drop(at_work);
     let after = conclude(&begun, &statuses, trouble.as_ref(), now);
     let next = match (&after.phase, &trouble) {
         (InstallPlanPhase::Complete, _) => Next::Wait,

@@ -11,6 +11,7 @@ mod sweep;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, Patch};
 use kube::runtime::events::EventType;
 use kube::{Client, Resource as _, ResourceExt as _};
@@ -22,11 +23,11 @@ pub(crate) use super::error::Error;
 use super::key::ObjectKey;
 use super::queue::Next;
 use super::run::patching;
-use crate::api::conditions::subscription::CUSTOM_RESOURCES_PRESENT;
+use crate::api::conditions::subscription::{CUSTOM_RESOURCES_PRESENT, NOT_READABLE};
 use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
 use crate::api::labels;
 use crate::api::subscription::{Subscription, SubscriptionCondition};
-use crate::lifecycle::removal::{Move, Removal, Step, Wish, plan};
+use crate::lifecycle::removal::{Facts, Move, Removal, Wish, last_written, plan, put_back};
 use crate::plan::apply::Applier;
 
 pub(crate) use act::hand_over;
@@ -34,8 +35,12 @@ pub(crate) use facts::Surroundings;
 
 /// How soon is looked whether something is gone that goes by itself.
 const SOON: Duration = Duration::from_millis(200);
-/// How soon is looked again at what somebody else has to do. Custom resources are not watched.
+/// How soon is looked again at what somebody else has to do.
 const LATER: Duration = Duration::from_secs(2);
+/// How long a Subscription that is about to be deleted may take to be.
+const GRACE: Duration = Duration::from_mins(1);
+/// How often is looked at least: not everything that is waited for is watched.
+const SELDOM: Duration = Duration::from_secs(30);
 
 /// Reads what a removal has to know, and does what it says, with the rights of a client.
 #[derive(Clone)]
@@ -51,6 +56,9 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
     };
     let has_finalizer = has_finalizer(&known);
     if known.metadata.deletion_timestamp.is_none() {
+        if put_back(&known).is_some() {
+            return reconsider(context, &known).await;
+        }
         if Wish::of(&known).removes() != has_finalizer {
             set_finalizer(&context.client, &known, !has_finalizer).await?;
         }
@@ -69,81 +77,148 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
     remove(context, Arc::new(subscription)).await
 }
 
+/// Somebody wrote a wish on a Subscription, and deletes it a moment later. If that does not happen, they were
+/// stopped, and the wish must not be there when somebody deletes it for reasons of their own.
+async fn reconsider(context: &Context, known: &Subscription) -> Result<Next, Error> {
+    let now = context.now();
+    let written = last_written(known);
+    let age = written.map(|written| now.0.duration_since(written.0).unsigned_abs());
+    match GRACE.checked_sub(age.unwrap_or(GRACE)) {
+        Some(left) if !left.is_zero() => Ok(Next::After(left)),
+        _ => {
+            act::put_back(&context.client, known).await?;
+            tell(
+                context,
+                known,
+                true,
+                "NotRemoved",
+                "its removal was prepared, and it was not deleted; what it said before counts again",
+            )
+            .await;
+            Ok(Next::Wait)
+        }
+    }
+}
+
 pub(super) fn has_finalizer(subscription: &Subscription) -> bool {
     let mut finalizers = subscription.finalizers().iter();
     finalizers.any(|it| it == labels::REMOVAL_FINALIZER)
 }
 
 async fn remove(context: &Context, subscription: Arc<Subscription>) -> Result<Next, Error> {
-    let wish = wish(context, &subscription);
-    if !wish.removes() {
+    let look = match look(context, &subscription).await {
+        Ok(look) => look,
+        Err(error) => {
+            if !error.is_stale() {
+                say(context, &subscription, &unreadable(&subscription, &error)).await?;
+            }
+            return Err(error);
+        }
+    };
+    let Some(look) = look else {
         set_finalizer(&context.client, &subscription, false).await?;
         return Ok(Next::Wait);
-    }
-    let remover = Remover {
-        client: context.client.clone(),
-        applier: context.applier.clone(),
     };
-    let surroundings = surroundings(context, &subscription).await?;
-    let facts = remover
-        .facts(subscription.clone(), &surroundings, &wish)
-        .await?;
-    let removal = plan(&facts, &wish);
-    let (acted, next) = match removal.next() {
+    let removal = &look.removal;
+    let (acted, first) = match removal.next() {
         Move::LetGo => {
-            tell(
-                context,
-                &subscription,
-                false,
-                "Removed",
-                "nothing is left of it",
-            )
-            .await;
+            let (is_warning, last) = last_words(removal);
+            tell(context, &subscription, is_warning, "Removed", &last).await;
             set_finalizer(&context.client, &subscription, false).await?;
             return Ok(Next::Wait);
         }
-        Move::Blocked => (Ok(()), Next::After(LATER)),
-        Move::Wait(stage) if stage.step == Step::DeleteCustomResources => {
-            (Ok(()), Next::After(LATER))
+        Move::Blocked => (Ok(()), LATER),
+        Move::Wait(_) => (Ok(()), SOON),
+        Move::Act(stage) => {
+            let remover = remover(context);
+            (remover.act(&look.facts, &look.wish, stage).await, SOON)
         }
-        Move::Wait(_) => (Ok(()), Next::After(SOON)),
-        Move::Act(stage) => (remover.act(&facts, &wish, stage).await, Next::After(SOON)),
     };
-    say(context, &subscription, &removal, acted.as_ref().err()).await?;
+    let problem = acted.as_ref().err().filter(|it| !it.is_stale());
+    let news = match words(&subscription, removal, problem) {
+        Some(words) => say(context, &subscription, &words).await?,
+        None => None,
+    };
     acted?;
-    Ok(next)
+    let now = context.now();
+    let waited = news.map(|since| now.0.duration_since(since.0).unsigned_abs());
+    Ok(Next::After(pause(waited.unwrap_or_default(), first)))
 }
 
-/// A namespace that goes with everything in it is no wish about what is elsewhere.
-fn wish(context: &Context, subscription: &Subscription) -> Wish {
-    let wish = Wish::of(subscription);
-    let key = ObjectKey::new("", subscription.namespace().unwrap_or_default());
-    let namespace = context.caches.namespaces.get(&key);
-    let goes = namespace.is_some_and(|it| it.metadata.deletion_timestamp.is_some());
-    if goes {
-        wish.in_namespace_that_goes()
-    } else {
-        wish
+/// How long it rests: the longer, the longer nothing has changed.
+fn pause(waited: Duration, first: Duration) -> Duration {
+    (waited / 4).clamp(first, SELDOM)
+}
+
+fn remover(context: &Context) -> Remover {
+    Remover {
+        client: context.client.clone(),
+        applier: context.applier.clone(),
     }
 }
 
-/// What is around a Subscription: from the caches, or from the API server if these hold some
-/// namespaces only. Whoever needs what goes may be anywhere.
-async fn surroundings(
-    context: &Context,
-    subscription: &Subscription,
-) -> Result<Surroundings, Error> {
+/// What was seen, and what follows from it.
+struct Look {
+    facts: Facts,
+    wish: Wish,
+    removal: Removal,
+}
+
+/// Looks at what is to be done; at nothing if nothing is to go any more.
+///
+/// What is waited for is looked for in the caches. These may be behind, and what is gone does not come back: so
+/// whatever is done is decided by what the API server says right before.
+async fn look(context: &Context, subscription: &Arc<Subscription>) -> Result<Option<Look>, Error> {
     let namespace = subscription.namespace().unwrap_or_default();
-    if !context.settings.watched_namespaces.is_empty() {
-        return Surroundings::list(&context.client, &namespace).await;
+    let remover = remover(context);
+    let wish = remover.wish(subscription).await?;
+    if !wish.removes() {
+        return Ok(None);
     }
-    let caches = &context.caches;
-    Ok(Surroundings {
-        subscriptions: caches.subscriptions.all(),
-        csvs: caches.csvs.all(),
-        plans: caches.install_plans.in_namespace(&namespace),
-        groups: caches.operator_groups.in_namespace(&namespace),
-    })
+    // Looked at before everything else: what a plan wrote that is not at work any more is seen below.
+    let at_work = context.plans_at_work.in_namespace(&namespace);
+    // Whoever needs what goes may be anywhere, and the caches may hold some namespaces only.
+    if context.settings.watched_namespaces.is_empty() {
+        let known = Surroundings::of_caches(context, &namespace).with_plans_at_work(&at_work);
+        let facts = remover.preview(subscription.clone(), &known, &wish).await?;
+        let removal = plan(&facts, &wish);
+        if matches!(removal.next(), Move::Blocked | Move::Wait(_)) {
+            return Ok(Some(Look {
+                facts,
+                wish,
+                removal,
+            }));
+        }
+    }
+    let fresh = Surroundings::list(&context.client, &namespace).await?;
+    let fresh = fresh.with_plans_at_work(&at_work);
+    let facts = remover.facts(subscription.clone(), &fresh, &wish).await?;
+    let removal = plan(&facts, &wish);
+    Ok(Some(Look {
+        facts,
+        wish,
+        removal,
+    }))
+}
+
+/// What is said at the end, and whether somebody should have a look.
+fn last_words(removal: &Removal) -> (bool, String) {
+    let mut text = "nothing is left of it".to_owned();
+    if !removal.unnamed.is_empty() {
+        text = format!(
+            "nothing is left of it but CRDs with objects that were not named: {}",
+            removal.unnamed.join(", ")
+        );
+    }
+    let unlisted: Vec<String> = removal.unlisted.iter().map(ToString::to_string).collect();
+    if unlisted.is_empty() {
+        return (false, text);
+    }
+    let text = format!(
+        "{text}, as far as anybody can tell: {}; should there be any of it, remove that by hand",
+        unlisted.join("; ")
+    );
+    (true, text)
 }
 
 /// Puts our finalizer on a Subscription, or takes it off.
@@ -169,48 +244,81 @@ pub(crate) async fn set_finalizer(
     Ok(())
 }
 
-/// Says what the removal waits for, if that is news.
-async fn say(
-    context: &Context,
-    subscription: &Subscription,
-    removal: &Removal,
-    problem: Option<&Error>,
-) -> Result<(), Error> {
-    let Some((reason, mut message)) = removal.told() else {
-        return Ok(());
-    };
+/// What is said of a removal.
+struct Words {
+    reason: &'static str,
+    message: String,
+    is_stuck: bool,
+}
+
+/// What to say about what the removal waits for; nothing when it is done.
+fn words(subscription: &Subscription, removal: &Removal, problem: Option<&Error>) -> Option<Words> {
+    let (reason, mut message) = removal.told()?;
     if let Some(problem) = problem {
         message = format!("{message}; this failed, and is tried again: {problem}");
     }
-    let is_stuck = problem.is_some() || matches!(removal.next(), Move::Blocked);
+    let is_stuck =
+        problem.is_some() || removal.is_held() || matches!(removal.next(), Move::Blocked);
     // The rest does not take long.
     if is_stuck || reason == CUSTOM_RESOURCES_PRESENT {
         message = format!("{message}; {}", way_out(subscription));
     }
+    Some(Words {
+        reason,
+        message,
+        is_stuck,
+    })
+}
+
+/// What to say if it cannot even be looked at.
+fn unreadable(subscription: &Subscription, error: &Error) -> Words {
+    Words {
+        reason: NOT_READABLE,
+        message: format!(
+            "what is to be removed cannot be looked at, which is tried again: {error}; {}",
+            way_out(subscription)
+        ),
+        is_stuck: true,
+    }
+}
+
+/// Says it, if it is news, and gives the time since when it is none.
+async fn say(
+    context: &Context,
+    subscription: &Subscription,
+    words: &Words,
+) -> Result<Option<Time>, Error> {
+    let Words {
+        reason,
+        message,
+        is_stuck,
+    } = words;
     let mut status = subscription.status.clone().unwrap_or_default();
     let before = status.condition(&SubscriptionConditionType::Removing);
-    if before.is_some_and(|it| it.reason == reason && it.message == message) {
-        return Ok(());
+    if let Some(it) = before.filter(|it| it.reason == *reason && it.message == *message) {
+        let since = it.last_heartbeat_time.as_ref();
+        return Ok(since.or(it.last_transition_time.as_ref()).cloned());
     }
+    let now = context.now();
     let since = before.and_then(|it| it.last_transition_time.clone());
     let condition = SubscriptionCondition {
         type_: SubscriptionConditionType::Removing,
         status: ConditionStatus::True,
-        reason: reason.to_owned(),
+        reason: (*reason).to_owned(),
         message: message.clone(),
-        last_heartbeat_time: None,
-        last_transition_time: since.or_else(|| Some(context.now())),
+        last_heartbeat_time: Some(now.clone()),
+        last_transition_time: since.or_else(|| Some(now.clone())),
     };
     status
         .conditions
         .retain(|it| it.type_ != SubscriptionConditionType::Removing);
     status.conditions.push(condition);
-    status.last_updated = Some(context.now());
+    status.last_updated = Some(now.clone());
     let mut written = subscription.clone();
     written.status = Some(status);
     context.write_status(&written).await?;
-    tell(context, subscription, is_stuck, reason, &message).await;
-    Ok(())
+    tell(context, subscription, *is_stuck, reason, message).await;
+    Ok(Some(now))
 }
 
 /// How to have the Subscription go at once.
@@ -243,7 +351,10 @@ async fn tell(
 
 /// A Subscription came or changed.
 pub(super) fn tell_of_subscription(context: &Context, subscription: &Subscription) {
-    if context.leads() && (has_finalizer(subscription) || Wish::of(subscription).removes()) {
+    let concerns_us = has_finalizer(subscription)
+        || Wish::of(subscription).removes()
+        || put_back(subscription).is_some();
+    if context.leads() && concerns_us {
         context.queues.removals.add(ObjectKey::of(subscription));
     }
 }
@@ -257,5 +368,19 @@ pub(super) fn look_at_all(context: &Context) {
         if subscription.metadata.deletion_timestamp.is_some() {
             tell_of_subscription(context, &subscription);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_removal_rests_the_longer_the_longer_nothing_changes() {
+        let rests = |seconds| pause(Duration::from_secs(seconds), SOON);
+        assert_eq!(rests(0), SOON);
+        assert_eq!(rests(40), Duration::from_secs(10));
+        assert_eq!(rests(86_400), SELDOM);
+        assert_eq!(pause(Duration::ZERO, LATER), LATER);
     }
 }

@@ -24,6 +24,7 @@ use super::context::{Caches, Context, Queues};
 use super::error::attend;
 use super::fetches::Fetches;
 use super::images::Images;
+use super::install_plan::PlansAtWork;
 use super::key::ObjectKey;
 use super::leader::Candidate;
 use super::metrics::Metrics;
@@ -163,6 +164,7 @@ impl Controllers {
             },
             catalogs: Catalogs::default(),
             attempts: Attempts::default(),
+            plans_at_work: PlansAtWork::default(),
             proxy: Proxy::default(),
             fetches: Fetches::default(),
             events: Recorder::new(client.clone(), reporter),
@@ -513,7 +515,7 @@ fn look_at_groups(context: &Context, groups: &[Arc<crate::api::operator_group::O
 }
 
 /// Pictures, texts for people and examples: nobody reads them here, and they are most of it.
-fn trim_csv(mut csv: ClusterServiceVersion) -> ClusterServiceVersion {
+pub(super) fn trim_csv(mut csv: ClusterServiceVersion) -> ClusterServiceVersion {
     csv.annotations_mut().retain(|key, _| {
         key.starts_with("olm.")
             || key.starts_with("operatorframework.io/")

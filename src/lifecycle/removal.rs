@@ -17,16 +17,21 @@
 //! 5. What belongs to the package and is left goes: what is in no namespace, and what was made before
 //!    there was a ClusterServiceVersion to own it.
 //! 6. Other operators that have to do with its CRDs and go as well are waited for.
-//! 7. CRDs go, and those that stay lose the marks of the package.
+//! 7. CRDs go, and what stays loses the marks of the package.
 //! 8. The Subscription is let go; its InstallPlans and the Operator object go after it.
 //!
 //! What goes is decided as if all removals that have begun were over ([`fates`]): custom resources of an API
 //! that two operators have go with both of them, whichever goes first, and with one only if the other one does
 //! not serve them.
+//!
+//! A CRD that has objects goes only if it is named, and so do its objects: `Everything` alone takes CRDs of
+//! which nobody has anything.
 
 mod definitions;
 mod facts;
 mod fates;
+mod handover;
+mod leftovers;
 mod needs;
 mod party;
 mod progress;
@@ -45,8 +50,10 @@ use crate::api::labels;
 use crate::api::subscription::{RemovalPolicy, Subscription};
 
 pub use definitions::unmark;
-pub use facts::{Crd, CustomResource, Facts, Marked, Reference, Wish};
+pub use facts::{Crd, CustomResource, Facts, Marked, Reference, Unlisted, Wish};
 use fates::{Dependencies, Fates};
+pub use handover::{hand_over, last_written, put_back};
+pub use leftovers::disown;
 pub use progress::Move;
 
 const CSV: &str = "ClusterServiceVersion";
@@ -61,6 +68,12 @@ pub struct Removal {
     pub stages: Vec<Stage>,
     /// What stays.
     pub stays: Vec<Stays>,
+    /// CRDs that stay only because they have objects, with which they go only by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unnamed: Vec<String>,
+    /// Kinds that cannot be listed, and of which the package is not known to have anything.
+    #[serde(skip)]
+    pub unlisted: Vec<Unlisted>,
     /// Whether the operator runs, and so works off finalizers.
     #[serde(skip)]
     pub is_running: bool,
@@ -93,8 +106,8 @@ pub enum Step {
     AwaitOthers,
     /// CRDs are deleted.
     DeleteDefinitions,
-    /// CRDs that stay lose the marks of the package.
-    UnmarkDefinitions,
+    /// CRDs and other objects that stay lose the marks of the package.
+    Unmark,
     /// Nothing: they go by themselves, after the Subscription.
     Afterwards,
 }
@@ -266,11 +279,17 @@ pub fn plan(facts: &Facts, wish: &Wish) -> Removal {
     removal.blockers.extend(definitions.blockers);
     removal.stage(Step::DeleteCustomResources, definitions.objects);
     removal.stage(Step::DeleteOperator, operators(&estate));
-    removal.leftovers(&estate);
+    let leftovers = leftovers::decide(&estate);
+    removal.blockers.extend(leftovers.blockers);
+    removal.stage(Step::DeleteLeftovers, leftovers.goes);
     removal.stage(Step::AwaitOthers, definitions.awaited);
     removal.stage(Step::DeleteDefinitions, definitions.goes);
-    removal.stage(Step::UnmarkDefinitions, definitions.unmarked);
+    let unmarked = definitions.unmarked.into_iter().chain(leftovers.unmarked);
+    removal.stage(Step::Unmark, unmarked.collect());
     removal.stays.extend(definitions.stays);
+    removal.stays.extend(leftovers.stays);
+    removal.unnamed = definitions.unnamed;
+    removal.unlisted = leftovers.unlisted;
     removal.afterwards(&estate, &going);
     removal.blockers.sort();
     removal.blockers.dedup();
@@ -376,39 +395,6 @@ impl Removal {
         self.stage(Step::HandOverDependencies, unneeded.collect());
     }
 
-    /// What carries the mark of the package, unless it is somebody else's as well.
-    fn leftovers(&mut self, estate: &Estate<'_>) {
-        let mut left = Vec::new();
-        for marked in &estate.facts.marked {
-            let owner = estate.others.iter().find(|csv| {
-                csv.uid().is_some_and(|uid| marked.owners.contains(&uid)) || names(marked, csv)
-            });
-            let other_mark = marked
-                .labels
-                .keys()
-                .find(|key| **key != estate.mark && estate.has_other(key));
-            let why_not = match (owner, other_mark) {
-                (Some(csv), _) => Some(format!("it is {}'s as well", Reference::csv(csv))),
-                (None, Some(mark)) => Some(format!("it carries the label {mark} as well")),
-                (None, None) => None,
-            };
-            match why_not {
-                Some(why) => self.stays.push(Stays {
-                    object: marked.object.clone(),
-                    why,
-                }),
-                None => left.push(Goes {
-                    object: marked.object.clone(),
-                    why: "it belongs to the operator".to_owned(),
-                    is_going: marked.is_going,
-                    finalizers: marked.finalizers.clone(),
-                    uid: marked.uid.clone(),
-                }),
-            }
-        }
-        self.stage(Step::DeleteLeftovers, left);
-    }
-
     fn afterwards(&mut self, estate: &Estate<'_>, going: &BTreeSet<String>) {
         let mut after = vec![itself(estate.facts)];
         let stopped: BTreeSet<String> = self
@@ -465,12 +451,4 @@ fn is_at_work(plan: &InstallPlan) -> bool {
 fn has_failed(plan: &InstallPlan) -> bool {
     let status = plan.status.as_ref();
     status.is_some_and(|status| status.phase == InstallPlanPhase::Failed)
-}
-
-/// Whether labels name a ClusterServiceVersion as the owner of what cannot have an owner.
-fn names(marked: &Marked, csv: &ClusterServiceVersion) -> bool {
-    let label = |key: &str| marked.labels.get(key).map(String::as_str);
-    label(labels::OWNER_KIND) == Some(CSV)
-        && label(labels::OWNER) == Some(&labels::owner_value(&csv.name_any()))
-        && label(labels::OWNER_NAMESPACE) == csv.namespace().as_deref()
 }

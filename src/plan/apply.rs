@@ -8,7 +8,8 @@
 //! What is done for the cluster's sake beyond a plain apply:
 //!
 //! - [`adopt`]: what OLM wrote becomes ours, or its old values would stay for ever;
-//! - [`keep`]: other CSVs that own the same object, or were installed with the same CRD, stay in it;
+//! - [`keep`]: other CSVs that own the same object, or were installed with the same CRD, stay in it, and so do
+//!   the marks of other packages that brought it;
 //! - [`unknown`]: fields that the API does not know are left out with a warning, as for OLM, instead of
 //!   failing the whole object;
 //! - a binding whose role changed is deleted and made anew, because the API allows nothing else;
@@ -265,6 +266,7 @@ impl Applier {
                 // runs is of one.
                 if self.writer == Writer::Plan {
                     keep::owners(&mut wanted, &live);
+                    keep::marks(&mut wanted, &live);
                 }
             }
         }

@@ -200,13 +200,14 @@ pub struct Approved {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RemovalWish {
-    /// Custom resources first, then the operator, then its CRDs and what was installed for it.
+    /// The operator, then its CRDs and what was installed for it. CRDs that have objects stay, unless
+    /// `deleteCrds` names them.
     #[serde(default)]
     pub everything: bool,
     /// Dependencies as well that were installed for it and that nobody else needs.
     #[serde(default)]
     pub prune_dependencies: bool,
-    /// These CRDs and all their objects.
+    /// These CRDs, and before the operator all their objects.
     #[serde(default)]
     #[schema(max_items = 100)]
     pub delete_crds: Vec<String>,

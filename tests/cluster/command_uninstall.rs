@@ -1,10 +1,13 @@
 //! `chandler uninstall`, `list` and `history` on a cluster.
 
 use anyhow::ensure;
+use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::CsvPhase;
 use chandler::api::subscription::Subscription;
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -72,6 +75,21 @@ async fn a_removal_is_shown_then_asked_for_then_done() {
         );
         ensure!(text.contains("DeleteDefinitions"), "{text}");
 
+        // What people have is only given up by name.
+        scene.make("Gopher", "digger", &[]).await?;
+        let everything = ["uninstall", "gopher", "--everything", "--yes"];
+        let (code, _, said) = chandler(&scene, &everything).await?;
+        let crd = scene.crd_of("Gopher");
+        ensure!(
+            code == 1 && said.contains(&format!("--delete-crds {crd}")),
+            "{code} {said}"
+        );
+        let (code, text, said) = chandler(&scene, &asked[..4]).await?;
+        ensure!(
+            code == 0 && text.contains(&format!("stays\tCustomResourceDefinition\t{crd}\t")),
+            "{code} {text} {said}"
+        );
+
         // Nobody can be asked in a pipe, and nothing happened so far.
         let (code, _, said) = chandler(&scene, &["uninstall", "gopher"]).await?;
         ensure!(code == 2 && said.contains("--yes"), "{code} {said}");
@@ -115,6 +133,17 @@ async fn a_removal_is_shown_then_asked_for_then_done() {
     .await;
 }
 
+/// The ClusterRoles that an operator has, by its labels.
+async fn rights(scene: &Scene<'_>) -> anyhow::Result<Vec<String>> {
+    let roles = Api::<ClusterRole>::all(scene.case.client.clone());
+    let selector = format!(
+        "olm.owner=gopher.v1.0.0,olm.owner.namespace={}",
+        scene.namespace
+    );
+    let found = roles.list(&ListParams::default().labels(&selector)).await?;
+    Ok(found.iter().map(ResourceExt::name_any).collect())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn where_nobody_looks_after_the_cluster_a_removal_is_done_from_the_command() {
     on_cluster(async |case| {
@@ -126,9 +155,43 @@ async fn where_nobody_looks_after_the_cluster_a_removal_is_done_from_the_command
         let before = inventory::settled(&case.client, &extent).await?;
         scene.subscribe("gopher", "hub", json!({})).await?;
         done(&scene).await?;
+        scene.make("Gopher", "digger", &["example.com/dig"]).await?;
         scene.stop().await?;
-        let asked = ["uninstall", "gopher", "--everything", "--yes"];
-        let (code, text, said) = chandler(&scene, &asked).await?;
+        let has = rights(&scene).await?;
+        ensure!(!has.is_empty(), "it has no rights");
+        let crd = scene.crd_of("Gopher");
+        let asked = [
+            "uninstall",
+            "gopher",
+            "--everything",
+            "--delete-crds",
+            &crd,
+            "--yes",
+        ];
+        let worked_off = async {
+            let gophers = scene.resources("Gopher");
+            let is_going = async || {
+                Ok(gophers
+                    .get("digger")
+                    .await?
+                    .metadata
+                    .deletion_timestamp
+                    .is_some())
+            };
+            case.eventually("deleted", is_going).await?;
+            // Whoever works its finalizer off still has the rights to do that, and nobody told it to go.
+            let csv = scene.api::<ClusterServiceVersion>();
+            let csv = csv.get("gopher.v1.0.0").await?;
+            ensure!(csv.metadata.deletion_timestamp.is_none(), "it has to go");
+            let still = rights(&scene).await?;
+            ensure!(still == has, "{still:?} is left of {has:?}");
+            let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+            gophers
+                .patch("digger", &PatchParams::default(), &patch)
+                .await?;
+            anyhow::Ok(())
+        };
+        let ((code, text, said), ()) = tokio::try_join!(chandler(&scene, &asked), worked_off)?;
         ensure!(code == 0, "{code} {text} {said}");
         ensure!(said.contains("it is done from here"), "{said}");
         // What only somebody who looks after the namespace keeps up to date.

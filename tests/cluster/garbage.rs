@@ -2,12 +2,13 @@
 
 use anyhow::ensure;
 use chandler::api::conditions::CsvPhase;
+use chandler::api::subscription::Subscription;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, PostParams};
-use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::support::case::{Case, on_cluster};
@@ -47,9 +48,7 @@ async fn the_roles_of_an_api_go_with_its_crd() {
         for access in ["admin", "edit", "view", "crdview"] {
             case.wait(&roles, &role(access), "there", is_there).await?;
         }
-        scene
-            .delete::<chandler::api::subscription::Subscription>("gopher")
-            .await?;
+        scene.delete::<Subscription>("gopher").await?;
         scene.delete_csv("gopher.v1.0.0").await?;
         // They are the API's, not the operator's.
         roles.get(&role("view")).await?;
@@ -95,25 +94,33 @@ async fn a_role_that_an_api_service_owns_goes_with_it() {
 }
 
 #[tokio::test]
-async fn what_two_operators_own_stays_until_both_are_gone() {
+async fn what_two_operators_bring_stays_until_both_are_gone() {
     on_cluster(async |case| {
         let scene = Scene::new(case).await?;
-        let mut owners = Vec::new();
+        let shared = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "shared"}, "data": {"depth": "3"},
+        });
+        let bring = |name: &str| scene.operator(name, "1.0.0").with(shared.clone());
+        let channels = [stable([bring("left")]), stable([bring("right")])];
+        scene.image_catalog("hub", &channels).await?;
         for name in ["left", "right"] {
-            let csv = scene.runs(&scene.operator(name, "1.0.0")).await?;
-            owners.push(csv.owner_ref(&()).unwrap());
+            scene.subscribe(name, "hub", json!({})).await?;
+            scene
+                .in_phase(&format!("{name}.v1.0.0"), CsvPhase::Succeeded)
+                .await?;
         }
-        let maps = scene.api::<ConfigMap>();
-        let mut map = ConfigMap::default();
-        map.metadata.name = Some("shared".to_owned());
-        map.metadata.owner_references = Some(owners);
-        let made = maps.create(&PostParams::default(), &map).await?;
-        scene.delete_csv("left.v1.0.0").await?;
-        // When the collector looked at the owners, it says so by taking off the one that is gone.
-        let has_one = |it: &ConfigMap| it.owner_references().len() == 1;
-        let kept: ConfigMap = scene.until("shared", "with one owner", has_one).await?;
-        ensure!(kept.uid() == made.uid());
+        let are = |count: usize| move |it: &ConfigMap| it.owner_references().len() == count;
+        let made: ConfigMap = scene.until("shared", "with two owners", are(2)).await?;
+        // The one that wrote it last goes first: it must not have taken it from the other one.
+        for name in ["left", "right"] {
+            scene.delete::<Subscription>(name).await?;
+        }
         scene.delete_csv("right.v1.0.0").await?;
+        // When the collector looked at the owners, it says so by taking off the one that is gone.
+        let kept: ConfigMap = scene.until("shared", "with one owner", are(1)).await?;
+        ensure!(kept.uid() == made.uid(), "made anew");
+        scene.delete_csv("left.v1.0.0").await?;
         scene.gone::<ConfigMap>("shared").await
     })
     .await;

@@ -218,6 +218,8 @@ async fn everything(case: &Case, is_for_all: bool) -> anyhow::Result<()> {
     installed(&scene, is_for_all).await?;
     scene.make("Gopher", "digger", &[]).await?;
     scene.make("Burrow", "home", &[]).await?;
+    let crds = ["Gopher", "Burrow"].map(|kind| scene.crd_of(kind));
+    scene.give_up("gopher", &crds).await?;
     let during = inventory(&scene).await?;
     ensure!(
         during.len() > before.len() + 25,
@@ -236,6 +238,36 @@ async fn everything_of_an_operator_for_all_namespaces_goes_and_nothing_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_of_an_operator_for_its_own_namespace_goes_and_nothing_else() {
     on_cluster(async |case| everything(case, false).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_everything_a_crd_with_objects_stays_that_nobody_named() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene
+            .operator("gopher", "1.0.0")
+            .owns("Gopher")
+            .owns("Hole");
+        scene.image_catalog("hub", &[stable([gopher])]).await?;
+        scene
+            .subscribe("gopher", "hub", policy("Everything"))
+            .await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        scene.make("Gopher", "digger", &[]).await?;
+        scene.delete::<Subscription>("gopher").await?;
+        scene.gone::<Subscription>("gopher").await?;
+        ensure!(scene.csvs().await?.is_empty());
+        let digger = scene.resources("Gopher").get("digger").await?;
+        ensure!(digger.metadata.deletion_timestamp.is_none());
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        let is_gone = |crd: Option<&CustomResourceDefinition>| crd.is_none();
+        case.wait(&crds, &scene.crd_of("Hole"), "gone", is_gone)
+            .await?;
+        crds.delete(&scene.crd_of("Gopher"), &DeleteParams::default())
+            .await?;
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -337,6 +369,7 @@ async fn custom_resources_are_waited_for_while_the_operator_runs_until_somebody_
         scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
         scene.make("Gopher", "held", &["example.com/dig"]).await?;
         scene.make("Gopher", "free", &[]).await?;
+        scene.give_up("gopher", &[scene.crd_of("Gopher")]).await?;
         scene.delete::<Subscription>("gopher").await?;
         let is_going = async || {
             let found = scene.resources("Gopher").get("held").await?;
@@ -356,9 +389,8 @@ async fn custom_resources_are_waited_for_while_the_operator_runs_until_somebody_
         );
         // It runs on, to work the finalizer off.
         scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
-        scene
-            .patch::<Subscription>("gopher", json!({"spec": policy("Operator")}))
-            .await?;
+        ensure!(message.contains("chandler.delete-crds"), "{message}");
+        scene.give_up("gopher", &[]).await?;
         scene.gone::<Subscription>("gopher").await?;
         ensure!(scene.csvs().await?.is_empty());
         scene.resources("Gopher").get("held").await?;
@@ -418,6 +450,7 @@ async fn a_crd_that_was_there_before_its_operator_is_there_after_it() {
             .await?;
         scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
         scene.make("Hole", "new", &[]).await?;
+        scene.give_up("gopher", &[scene.crd_of("Hole")]).await?;
         scene.delete::<Subscription>("gopher").await?;
         scene.gone::<Subscription>("gopher").await?;
         let after = crds.get(&gopher.crd_name("Gopher")).await?;
@@ -466,6 +499,7 @@ async fn a_namespace_goes_whatever_the_policy_and_custom_resources_elsewhere_sta
                 }),
             )
             .await?;
+        scene.give_up("gopher", &[scene.crd_of("Gopher")]).await?;
         let namespaces = Api::<Namespace>::all(case.client.clone());
         namespaces
             .delete(&scene.namespace, &DeleteParams::default())
@@ -533,6 +567,9 @@ async fn of_an_api_that_two_operators_own_nothing_is_left_when_both_are_removed_
             "metadata": {"name": "theirs"}, "spec": {},
         });
         home.create_in(&other.namespace, theirs).await?;
+        let crds = [home.crd_of("Gopher")];
+        home.give_up("gopher", &crds).await?;
+        other.give_up("mole", &crds).await?;
         tokio::try_join!(
             home.delete::<Subscription>("gopher"),
             other.delete::<Subscription>("mole"),

@@ -31,6 +31,8 @@ async fn killed(
     done(&scene).await?;
     scene.make("Gopher", "one", &[]).await?;
     scene.make("Burrow", "one", &[]).await?;
+    let crds = ["Gopher", "Burrow"].map(|kind| scene.crd_of(kind));
+    scene.give_up("gopher", &crds).await?;
     let has_finalizer = |it: &Subscription| it.metadata.finalizers.is_some();
     scene
         .until("gopher", "with a finalizer", has_finalizer)

@@ -1,5 +1,7 @@
 //! Objects of the APIs that the operators of a scene own.
 
+use chandler::api::labels;
+use chandler::api::subscription::Subscription;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
@@ -18,6 +20,18 @@ impl Scene<'_> {
         let group = format!("{}.example.com", self.namespace);
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(&group, "v1", kind));
         Api::namespaced_with(self.case.client.clone(), namespace, &resource)
+    }
+
+    /// The name of the CRD of a kind.
+    pub fn crd_of(&self, kind: &str) -> String {
+        format!("{}s.{}.example.com", kind.to_lowercase(), self.namespace)
+    }
+
+    /// Names CRDs that go with a Subscription although they have objects.
+    pub async fn give_up(&self, subscription: &str, crds: &[String]) -> anyhow::Result<()> {
+        let annotations = json!({labels::DELETE_CRDS: crds.join(",")});
+        let patch = json!({"metadata": {"annotations": annotations}});
+        self.patch::<Subscription>(subscription, patch).await
     }
 
     /// Makes a custom resource.

@@ -315,6 +315,11 @@ impl<'c> Stage<'c> {
     /// Deletes the Subscription, and waits until nothing of the packages is left.
     pub async fn remove(&self, package: &str) -> anyhow::Result<()> {
         let scene = &self.scene;
+        let mut names = Vec::new();
+        for package in &self.packages {
+            names.extend(crds(package)?);
+        }
+        scene.give_up(package, &names).await?;
         scene.delete::<Subscription>(package).await?;
         let case = scene.case;
         case.within(PATIENCE, "removed", async || {

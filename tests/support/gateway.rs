@@ -80,6 +80,28 @@ impl fmt::Display for Write {
 /// Says after which write the door is shut, given those that were done.
 type Shut = Box<dyn Fn(&[Write]) -> bool + Send>;
 
+/// Requests that wait at the door until they are let through.
+struct Hold {
+    is_meant: Box<dyn Fn(&Method, &str) -> bool + Send + Sync>,
+    reached: CancellationToken,
+    released: CancellationToken,
+}
+
+/// What waits at the door.
+pub struct Held(Arc<Hold>);
+
+impl Held {
+    /// Waits until a request is held.
+    pub async fn is_reached(&self) {
+        self.0.reached.cancelled().await;
+    }
+
+    /// Lets all of them through, and whatever comes later.
+    pub fn release(&self) {
+        self.0.released.cancel();
+    }
+}
+
 /// A running gateway; it ends when this is dropped.
 pub struct Gateway {
     inner: Arc<Inner>,
@@ -93,6 +115,7 @@ struct Inner {
     /// What was written, without Leases, Events and questions.
     writes: watch::Sender<Vec<Write>>,
     shut_after: Mutex<Option<Shut>>,
+    hold: Mutex<Option<Arc<Hold>>>,
     shut: CancellationToken,
     /// Writes go through one after the other, so that none slips through beside the last one.
     one: tokio::sync::Mutex<()>,
@@ -108,6 +131,7 @@ impl Gateway {
             namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
             writes: watch::Sender::default(),
             shut_after: Mutex::default(),
+            hold: Mutex::default(),
             shut: CancellationToken::new(),
             one: tokio::sync::Mutex::default(),
         });
@@ -134,6 +158,17 @@ impl Gateway {
     /// Shuts the door for everything as soon as the writes that were done are such.
     pub fn shut_after(&self, writes: impl Fn(&[Write]) -> bool + Send + 'static) {
         *self.inner.shut_after.lock().unwrap() = Some(Box::new(writes));
+    }
+
+    /// Has requests wait, by their method and their path with its query. Others go on.
+    pub fn hold(&self, is_meant: impl Fn(&Method, &str) -> bool + Send + Sync + 'static) -> Held {
+        let hold = Arc::new(Hold {
+            is_meant: Box::new(is_meant),
+            reached: CancellationToken::new(),
+            released: CancellationToken::new(),
+        });
+        *self.inner.hold.lock().unwrap() = Some(hold.clone());
+        Held(hold)
     }
 
     /// Waits until the door is shut.
@@ -192,6 +227,9 @@ async fn hand_on(State(inner): State<Arc<Inner>>, request: Request) -> Response 
 }
 
 async fn answer(inner: &Arc<Inner>, request: Request) -> anyhow::Result<Response> {
+    inner
+        .waits(request.method(), &request.uri().to_string())
+        .await;
     let (mut parts, body) = request.into_parts();
     let body = to_bytes(body, LARGEST).await?;
     parts.headers.remove(header::HOST);
@@ -226,6 +264,14 @@ async fn answer(inner: &Arc<Inner>, request: Request) -> anyhow::Result<Response
 }
 
 impl Inner {
+    async fn waits(&self, method: &Method, path: &str) {
+        let hold = self.hold.lock().unwrap().clone();
+        if let Some(hold) = hold.filter(|hold| (hold.is_meant)(method, path)) {
+            hold.reached.cancel();
+            hold.released.cancelled().await;
+        }
+    }
+
     fn note(&self, write: Write) {
         let is_done = write.is_done();
         self.writes.send_modify(|writes| writes.push(write));

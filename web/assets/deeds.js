@@ -31,7 +31,7 @@ const DEEDS = {
     title: (of) => `Uninstall ${of.subscription}`,
     go: "Uninstall",
     isDangerous: true,
-    choices: [["everything", "Custom resources, CRDs and what was installed for it as well"]],
+    choices: [["everything", "CRDs without objects and what was installed for it as well"]],
     path: (of) => `${place(of)}/uninstall`,
     body: (_, chosen) => chosen,
     preview: removed,

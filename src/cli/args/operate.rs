@@ -116,14 +116,14 @@ pub(in crate::cli) struct History {
 pub(in crate::cli) struct Uninstall {
     /// The Subscription or its package
     pub(in crate::cli) name: String,
-    /// Remove custom resources first, then the operator, then its CRDs and the dependencies that were
-    /// installed for it
+    /// Remove the operator, then its CRDs and the dependencies that were installed for it; CRDs that have
+    /// objects have to be named by --delete-crds
     #[arg(long)]
     pub(in crate::cli) everything: bool,
     /// Remove the dependencies that were installed for it and that nobody else needs
     #[arg(long)]
     pub(in crate::cli) prune_dependencies: bool,
-    /// Remove these CRDs and all their objects, wherever they are
+    /// Remove these CRDs, and before the operator all their objects, wherever they are
     #[arg(long, value_name = "NAME", value_delimiter = ',', num_args = 1..)]
     pub(in crate::cli) delete_crds: Vec<String>,
     /// Only show what would go, and what would stay

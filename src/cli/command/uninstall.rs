@@ -27,6 +27,9 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         if args.dry_run {
             return print(args, preview, "dry run");
         }
+        if args.everything {
+            preview.check_names()?;
+        }
         if !args.yes {
             // Whoever is asked has to see it first.
             printer::show(&preview.text(true));

@@ -18,11 +18,11 @@ pub(in crate::cli) use preview::Preview;
 /// What is to go beside the operator.
 #[derive(Debug, Clone, Default)]
 pub(in crate::cli) struct Extent {
-    /// Custom resources first, then the operator, then its CRDs and dependencies.
+    /// The operator, then its CRDs and dependencies, but for CRDs that have objects.
     pub(in crate::cli) everything: bool,
     /// Dependencies that were installed for it and that nobody else needs.
     pub(in crate::cli) dependencies: bool,
-    /// These CRDs and all their objects.
+    /// These CRDs, and before the operator all their objects.
     pub(in crate::cli) crds: Vec<String>,
 }
 

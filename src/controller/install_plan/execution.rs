@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::{Api, ResourceExt as _};
 use serde_json::Value;
 
 use super::account::Account;
@@ -21,6 +22,7 @@ use crate::api::conditions::StepStatus;
 use crate::api::install_plan::{InstallPlan, InstallPlanStatus, Step};
 use crate::controller::context::Context;
 use crate::controller::key::ObjectKey;
+use crate::controller::words;
 use crate::plan::Trouble;
 use crate::plan::apply::{Applied, Applier, Error as ApplyError, How};
 use crate::plan::order::Rank;
@@ -119,8 +121,13 @@ impl Execution<'_> {
             let of_rank = ranked.iter().filter(|(_, rank)| wanted(*rank));
             of_rank.map(|(at, _)| *at).collect()
         };
+        if self.is_deleted().await {
+            return Ok(());
+        }
         for at in of(|rank| rank == Rank::Crd) {
-            self.crd(at).await?;
+            if !self.is_withdrawn() {
+                self.crd(at).await?;
+            }
         }
         if !self.problems.is_empty() || !self.apis_are_served().await? {
             return Ok(());
@@ -130,24 +137,42 @@ impl Execution<'_> {
                 self.object(at).await?;
             }
         }
-        if self.is_withdrawn() {
-            self.problems.push("the plan was deleted".to_owned());
-        }
         // An operator without what it needs would only fail in its own way.
         for at in of(|rank| rank == Rank::ClusterServiceVersion) {
-            if self.problems.is_empty() && !self.is_done(at) {
+            if self.problems.is_empty() && !self.is_done(at) && !self.is_deleted().await {
                 self.csv(at).await?;
             }
         }
         for at in of(|rank| rank == Rank::Subscription) {
-            if self.problems.is_empty() && !self.is_done(at) {
+            if self.problems.is_empty() && !self.is_done(at) && !self.is_deleted().await {
                 self.created(at).await?;
             }
         }
         Ok(())
     }
 
-    /// Whether somebody deleted the plan meanwhile: then nothing more of it is wanted.
+    /// Whether somebody deleted the plan meanwhile, which is asked: what comes next makes an operator run, or
+    /// brings another one. What cannot be asked is taken for deleted, until the next pass.
+    async fn is_deleted(&mut self) -> bool {
+        let api = Api::<InstallPlan>::namespaced(self.context.client.clone(), self.namespace);
+        let found = api.get_metadata_opt(&self.plan.name_any()).await;
+        let stays = match found {
+            Ok(found) => found.is_some_and(|it| {
+                it.uid() == self.plan.uid() && it.metadata.deletion_timestamp.is_none()
+            }),
+            Err(error) => {
+                let problem = format!("reading the plan: {}", words::of_api(&error));
+                self.problems.push(problem);
+                return true;
+            }
+        };
+        if !stays {
+            self.problems.push("the plan was deleted".to_owned());
+        }
+        !stays
+    }
+
+    /// The same, as far as the cache knows, for what can be done without asking each time.
     fn is_withdrawn(&self) -> bool {
         let plans = &self.context.caches.install_plans;
         let plan = plans.get(&ObjectKey::of(self.plan));

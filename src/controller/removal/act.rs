@@ -1,17 +1,18 @@
 //! What a stage of a removal says, done.
 
 use futures::{StreamExt as _, stream};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DeleteParams, Patch, Preconditions};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, Preconditions};
+use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt as _};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Remover;
-use crate::api::labels;
 use crate::api::subscription::Subscription;
 use crate::controller::error::Error;
 use crate::controller::run::patching;
-use crate::lifecycle::removal::{Facts, Goes, Stage, Step, Wish, unmark, wish_for};
+use crate::lifecycle::removal::{
+    self, Facts, Goes, Reference, Stage, Step, Wish, disown, unmark, wish_for,
+};
 use crate::plan::apply::Error as ApplyError;
 
 /// How many objects are deleted at once.
@@ -24,9 +25,15 @@ impl Remover {
         let objects: Vec<&Goes> = stage.objects.iter().filter(|it| !it.is_going).collect();
         match stage.step {
             Step::AwaitOthers | Step::Afterwards => Ok(()),
-            Step::UnmarkDefinitions => {
+            Step::Unmark => {
                 for object in objects {
-                    self.unmark(facts, &object.object.name).await?;
+                    self.unmark(facts, &object.object).await?;
+                }
+                Ok(())
+            }
+            Step::DeleteDefinitions => {
+                for object in objects {
+                    self.delete_definition(object).await?;
                 }
                 Ok(())
             }
@@ -46,8 +53,7 @@ impl Remover {
             Step::StopPlans
             | Step::DeleteCustomResources
             | Step::DeleteOperator
-            | Step::DeleteLeftovers
-            | Step::DeleteDefinitions => {
+            | Step::DeleteLeftovers => {
                 let deletions = objects.into_iter().cloned().map(|object| {
                     let remover = self.clone();
                     async move { remover.delete(&object).await }
@@ -77,17 +83,53 @@ impl Remover {
         }
     }
 
-    async fn unmark(&self, facts: &Facts, name: &str) -> Result<(), Error> {
-        let crd = facts.crds.iter().find(|crd| crd.name == name);
-        let Some(patch) = crd.and_then(|crd| unmark(crd, facts)) else {
+    /// A CRD takes all of its objects with it. Those that were to go are gone, and so it is looked once more, at
+    /// the last moment, whether somebody made one since. If so it is left: the next look decides.
+    async fn delete_definition(&self, goes: &Goes) -> Result<(), Error> {
+        let asked = json!({
+            "apiVersion": goes.object.api_version, "kind": goes.object.kind,
+            "metadata": {"name": goes.object.name},
+        });
+        let Some(live) = self.applier.get(&asked).await? else {
             return Ok(());
         };
-        let api = Api::<CustomResourceDefinition>::all(self.client.clone());
+        let crd = self.crd(&live).await;
+        let is_empty = crd.objects.is_ok_and(|objects| objects.is_empty());
+        if is_empty && crd.uid == goes.uid {
+            self.delete(goes).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the marks of the package off what stays.
+    async fn unmark(&self, facts: &Facts, object: &Reference) -> Result<(), Error> {
+        let crd = facts.crds.iter().find(|crd| crd.reference() == *object);
+        let marked = facts.marked.iter().find(|it| it.object == *object);
+        let patch = match (crd, marked) {
+            (Some(crd), _) => unmark(crd, facts),
+            (None, Some(marked)) => disown(marked, facts),
+            (None, None) => None,
+        };
+        let Some(patch) = patch else {
+            return Ok(());
+        };
+        let (group, version) = object
+            .api_version
+            .split_once('/')
+            .unwrap_or(("", &object.api_version));
+        let kind = GroupVersionKind::gvk(group, version, &object.kind);
+        let (resource, _) = kube::discovery::pinned_kind(&self.client, &kind)
+            .await
+            .map_err(Error::while_(format!("asking for kind {}", object.kind)))?;
+        let api: Api<DynamicObject> = match object.namespace.as_str() {
+            "" => Api::all_with(self.client.clone(), &resource),
+            namespace => Api::namespaced_with(self.client.clone(), namespace, &resource),
+        };
         patched(
-            api.patch_metadata(name, &patching(), &Patch::Merge(&patch))
+            api.patch_metadata(&object.name, &patching(), &Patch::Merge(&patch))
                 .await,
         )
-        .map_err(Error::while_(format!("taking marks off CRD {name}")))
+        .map_err(Error::while_(format!("taking marks off {object}")))
     }
 }
 
@@ -100,8 +142,8 @@ fn patched<T>(outcome: Result<T, kube::Error>) -> Result<(), kube::Error> {
     }
 }
 
-/// Writes on a Subscription what is to go with it, and deletes it. Both say the same when they are done
-/// again.
+/// Writes on a Subscription what is to go with it, and deletes it as it was written: if somebody else wrote to
+/// it in between, both are to be done again. If it cannot be deleted, the wish is taken off again.
 pub(crate) async fn hand_over(
     client: &Client,
     subscription: &Subscription,
@@ -110,47 +152,41 @@ pub(crate) async fn hand_over(
     let name = subscription.name_any();
     let namespace = subscription.namespace().unwrap_or_default();
     let api = Api::<Subscription>::namespaced(client.clone(), &namespace);
-    let mut finalizers = subscription.finalizers().to_vec();
-    // One that is on its way out takes no finalizer any more.
-    if !super::has_finalizer(subscription) && subscription.metadata.deletion_timestamp.is_none() {
-        finalizers.push(labels::REMOVAL_FINALIZER.to_owned());
-    }
-    let crds: Vec<&str> = wish.crds.iter().map(String::as_str).collect();
-    let or_none = |text: String| {
-        if text.is_empty() {
-            Value::Null
-        } else {
-            json!(text)
-        }
-    };
-    let dependencies = if wish.dependencies { "true" } else { "" };
-    let patch = json!({
-        "metadata": {
-            "resourceVersion": subscription.resource_version(),
-            "finalizers": finalizers,
-            "annotations": {
-                labels::PRUNE_DEPENDENCIES: or_none(dependencies.to_owned()),
-                labels::DELETE_CRDS: or_none(crds.join(",")),
-            },
-        },
-        "spec": {"policy": {"removal": wish.policy}},
-    });
-    api.patch(&name, &patching(), &Patch::Merge(&patch))
+    let patch = removal::hand_over(subscription, wish);
+    let written = api
+        .patch(&name, &patching(), &Patch::Merge(&patch))
         .await
         .map_err(Error::while_(format!("writing Subscription {name}")))?;
     let this_one = DeleteParams {
         preconditions: Some(Preconditions {
-            uid: subscription.uid(),
-            ..Preconditions::default()
+            uid: written.uid(),
+            resource_version: written.resource_version(),
         }),
         ..DeleteParams::default()
     };
-    match api.delete(&name, &this_one).await {
-        Ok(_) => Ok(()),
-        // It is gone, or another one has its name.
-        Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(()),
-        Err(error) => Err(Error::while_(format!("deleting Subscription {name}"))(
-            error,
-        )),
+    let Err(error) = api.delete(&name, &this_one).await else {
+        return Ok(());
+    };
+    let error = Error::while_(format!("deleting Subscription {name}"))(error);
+    if !error.is_stale()
+        && let Err(problem) = put_back(client, &written).await
+    {
+        tracing::warn!(%problem, "the Subscription keeps a wish for its removal, until somebody looks at it");
     }
+    Err(error)
+}
+
+/// Takes the wish off a Subscription that was not deleted.
+pub(super) async fn put_back(client: &Client, subscription: &Subscription) -> Result<(), Error> {
+    let Some(patch) = removal::put_back(subscription) else {
+        return Ok(());
+    };
+    let name = subscription.name_any();
+    let namespace = subscription.namespace().unwrap_or_default();
+    let api = Api::<Subscription>::namespaced(client.clone(), &namespace);
+    let written = api.patch(&name, &patching(), &Patch::Merge(&patch)).await;
+    written.map_err(Error::while_(format!(
+        "taking the wish for its removal off Subscription {name}"
+    )))?;
+    Ok(())
 }

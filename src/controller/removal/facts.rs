@@ -1,9 +1,15 @@
 //! What a removal has to know.
 
+use std::convert::identity;
+use std::fmt::Debug;
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
-use kube::{Client, ResourceExt as _};
+use kube::core::DeserializeGuard;
+use kube::{Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -13,14 +19,16 @@ use crate::api::install_plan::InstallPlan;
 use crate::api::labels;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
+use crate::controller::context::Context;
 use crate::controller::error::Error;
+use crate::controller::run::trim_csv;
 use crate::controller::words;
 use crate::lifecycle::removal::{Crd, CustomResource, Facts, Move, Step, Wish, mark, plan};
 use crate::lifecycle::targets::Targets;
 use crate::plan::apply::is_established;
 
-/// Objects per request.
-const PAGE: u32 = 500;
+/// Objects per request: the memory that a list takes is theirs.
+const PAGE: u32 = 250;
 
 /// What is around a Subscription.
 #[derive(Clone, Debug, Default)]
@@ -36,30 +44,59 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
+    /// What the caches hold, which may be behind.
+    pub(in crate::controller) fn of_caches(context: &Context, namespace: &str) -> Self {
+        let caches = &context.caches;
+        Self {
+            subscriptions: caches.subscriptions.all(),
+            csvs: caches.csvs.all(),
+            plans: caches.install_plans.in_namespace(namespace),
+            groups: caches.operator_groups.in_namespace(namespace),
+        }
+    }
+
     /// Asks the API server for all of it.
     pub(crate) async fn list(client: &Client, namespace: &str) -> Result<Self, Error> {
         let originals = format!("!{}", labels::COPIED_FROM);
         Ok(Self {
-            subscriptions: list(Api::all(client.clone()), "", "Subscriptions").await?,
+            subscriptions: list(Api::all(client.clone()), "", "Subscriptions", identity).await?,
             csvs: list(
                 Api::all(client.clone()),
                 &originals,
                 "ClusterServiceVersions",
+                trim_csv,
             )
             .await?,
             plans: list(
                 Api::namespaced(client.clone(), namespace),
                 "",
                 "InstallPlans",
+                identity,
             )
             .await?,
             groups: list(
                 Api::namespaced(client.clone(), namespace),
                 "",
                 "OperatorGroups",
+                identity,
             )
             .await?,
         })
+    }
+
+    /// A plan that is gone is on its way out as long as somebody carries it out.
+    #[must_use]
+    pub(crate) fn with_plans_at_work(mut self, at_work: &[Arc<InstallPlan>]) -> Self {
+        for plan in at_work {
+            if self.plans.iter().any(|it| it.uid() == plan.uid()) {
+                continue;
+            }
+            let mut gone = (**plan).clone();
+            let deleted = gone.metadata.creation_timestamp.clone();
+            gone.metadata.deletion_timestamp = deleted.or(Some(Time(Timestamp::UNIX_EPOCH)));
+            self.plans.push(Arc::new(gone));
+        }
+        self
     }
 
     fn targets(&self) -> Option<Targets> {
@@ -71,9 +108,15 @@ impl Surroundings {
     }
 }
 
-async fn list<K>(api: Api<K>, labels: &str, what: &str) -> Result<Vec<Arc<K>>, Error>
+/// One that cannot be read stops nothing, as in the caches.
+async fn list<K>(
+    api: Api<DeserializeGuard<K>>,
+    labels: &str,
+    what: &str,
+    keep: fn(K) -> K,
+) -> Result<Vec<Arc<K>>, Error>
 where
-    K: Clone + std::fmt::Debug + DeserializeOwned,
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
     let mut all = Vec::new();
     let mut parameters = ListParams::default().labels(labels).limit(PAGE);
@@ -81,7 +124,8 @@ where
         let page = api.list(&parameters).await;
         let page = page.map_err(Error::while_(format!("listing {what}")))?;
         let next = page.metadata.continue_.unwrap_or_default();
-        all.extend(page.items.into_iter().map(Arc::new));
+        let readable = page.items.into_iter().filter_map(|it| it.0.ok());
+        all.extend(readable.map(|it| Arc::new(keep(it))));
         if next.is_empty() {
             return Ok(all);
         }
@@ -107,9 +151,30 @@ impl Remover {
             Move::Wait(_) | Move::Blocked => false,
         };
         if is_over {
-            facts.marked = self.sweep(&facts.subscription).await?.marked;
+            let swept = self.sweep(&facts.subscription).await?;
+            facts.marked = swept.marked;
+            facts.unlisted = swept.unlisted;
         }
         Ok(facts)
+    }
+
+    /// What is to go with a Subscription. A namespace that goes with everything in it is no wish about what is
+    /// elsewhere, and whether it does is asked: a cache may not have heard of it yet.
+    pub(crate) async fn wish(&self, subscription: &Subscription) -> Result<Wish, Error> {
+        let wish = Wish::of(subscription);
+        if !wish.removes() {
+            return Ok(wish);
+        }
+        let name = subscription.namespace().unwrap_or_default();
+        let api = Api::<Namespace>::all(self.client.clone());
+        let namespace = api.get_metadata_opt(&name).await;
+        let namespace = namespace.map_err(Error::while_(format!("reading Namespace {name}")))?;
+        let stays = namespace.is_some_and(|it| it.metadata.deletion_timestamp.is_none());
+        Ok(if stays {
+            wish
+        } else {
+            wish.in_namespace_that_goes()
+        })
     }
 
     /// The same without what is left.
@@ -152,12 +217,13 @@ impl Remover {
         }
         let mut crds = Vec::new();
         for crd in found {
-            crds.push(self.crd(&crd).await?);
+            crds.push(self.crd(&crd).await);
         }
         Ok(crds)
     }
 
-    async fn crd(&self, crd: &Value) -> Result<Crd, Error> {
+    /// A CRD with its objects.
+    pub(super) async fn crd(&self, crd: &Value) -> Crd {
         let text = |pointer: &str| {
             let text = crd.pointer(pointer).and_then(Value::as_str);
             text.unwrap_or_default().to_owned()
@@ -194,16 +260,23 @@ impl Remover {
                 }
             }
         };
-        Ok(Crd {
+        let finalizers = crd
+            .pointer("/metadata/finalizers")
+            .and_then(Value::as_array);
+        let finalizers = finalizers.into_iter().flatten();
+        Crd {
             name: text("/metadata/name"),
             uid: text("/metadata/uid"),
             labels: texts("/metadata/labels"),
             annotations: texts("/metadata/annotations"),
             is_going,
+            finalizers: finalizers
+                .filter_map(|it| Some(it.as_str()?.to_owned()))
+                .collect(),
             api_version: format!("{group}/{}", version.unwrap_or_default()),
             kind: text("/spec/names/kind"),
             objects,
-        })
+        }
     }
 
     /// All objects of a CRD, wherever they are.

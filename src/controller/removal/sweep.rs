@@ -10,7 +10,8 @@ use crate::api::GROUP;
 use crate::api::labels;
 use crate::api::subscription::Subscription;
 use crate::controller::error::Error;
-use crate::lifecycle::removal::{Marked, Reference, mark};
+use crate::controller::words;
+use crate::lifecycle::removal::{Marked, Reference, Unlisted, mark};
 
 /// How many kinds are asked for at once.
 const AT_ONCE: usize = 16;
@@ -21,6 +22,8 @@ pub(crate) struct Swept {
     pub(crate) marked: Vec<Marked>,
     /// What the API server said about kinds that may not be listed.
     pub(crate) unread: Vec<String>,
+    /// Kinds that cannot be listed.
+    pub(crate) unlisted: Vec<Unlisted>,
 }
 
 impl Remover {
@@ -50,11 +53,20 @@ impl Remover {
         while let Some((resource, found)) = lists.next().await {
             let objects = match found {
                 Ok(objects) => objects.items,
-                // It went with its API, or is of an API that nobody serves right now.
-                Err(kube::Error::Api(status)) if [404, 405, 503].contains(&status.code) => continue,
+                // It went with its API.
+                Err(kube::Error::Api(status)) if [404, 405].contains(&status.code) => continue,
                 // Whoever may not list them did not make them either.
                 Err(kube::Error::Api(status)) if status.code == 403 => {
                     swept.unread.push(status.message);
+                    continue;
+                }
+                // One that is broken is in the way of those only who may have some of it.
+                Err(error @ (kube::Error::Api(_) | kube::Error::SerdeError(_))) => {
+                    swept.unlisted.push(Unlisted {
+                        group: resource.group.clone(),
+                        kind: resource.kind.clone(),
+                        problem: words::of_api(&error),
+                    });
                     continue;
                 }
                 Err(error) => {
@@ -81,6 +93,7 @@ impl Remover {
                 }
             }));
         }
+        swept.unlisted.sort();
         swept.marked.sort_by(|a, b| a.object.cmp(&b.object));
         Ok(swept)
     }

@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 use super::fates::Fates;
 use super::{Blocker, Crd, CustomResource, Estate, Facts, Goes, Reference, Stays, Wish, csv_names};
 use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::conditions::InstallPlanPhase;
 use crate::api::conditions::subscription::NOT_READABLE;
+use crate::api::install_plan::InstallPlan;
 use crate::api::labels;
 use crate::api::subscription::RemovalPolicy;
 use crate::lifecycle::targets::Targets;
@@ -21,6 +23,8 @@ pub(super) struct Definitions {
     /// CRDs that stay with marks that are to go.
     pub(super) unmarked: Vec<Goes>,
     pub(super) stays: Vec<Stays>,
+    /// CRDs that stay only because they have objects and nobody named them.
+    pub(super) unnamed: Vec<String>,
     pub(super) blockers: Vec<Blocker>,
 }
 
@@ -29,14 +33,20 @@ pub(super) fn decide(estate: &Estate<'_>, wish: &Wish, fates: &Fates<'_>) -> Def
     let mut all = Definitions::default();
     for crd in &estate.facts.crds {
         let users = users(estate, fates, crd);
-        match why_not(estate, wish, crd, users.first()) {
+        if users.is_empty() && lacks_its_name(wish, crd) {
+            all.unnamed.push(crd.name.clone());
+        }
+        match why_not(wish, crd, users.first()) {
             Err(blocker) => all.blockers.push(blocker),
             Ok(Some(why)) => {
                 all.stays.push(Stays {
                     object: Reference::crd(&crd.name),
                     why,
                 });
-                let can_go = wish.policy == RemovalPolicy::Everything && !is_found(crd);
+                let can_go = wish.policy == RemovalPolicy::Everything
+                    && wish.crds.contains(&crd.name)
+                    && crd.labels.contains_key(&estate.mark)
+                    && !is_found(crd);
                 let going = |object: &CustomResource| {
                     can_go
                         && is_served(estate, object)
@@ -102,7 +112,7 @@ fn goes(crd: &Crd, why: &str) -> Goes {
         object: Reference::crd(&crd.name),
         why: why.to_owned(),
         is_going: crd.is_going,
-        finalizers: Vec::new(),
+        finalizers: crd.finalizers.clone(),
         uid: crd.uid.clone(),
     }
 }
@@ -111,19 +121,14 @@ fn awaited(csv: &ClusterServiceVersion, crd: &Crd) -> Goes {
     Goes {
         object: Reference::csv(csv),
         why: format!("{} goes after it", crd.name),
-        is_going: true,
+        is_going: csv.metadata.deletion_timestamp.is_some(),
         finalizers: csv.finalizers().to_vec(),
         uid: csv.uid().unwrap_or_default(),
     }
 }
 
 /// Why a CRD stays, if it does; or why nobody can tell.
-fn why_not(
-    estate: &Estate<'_>,
-    wish: &Wish,
-    crd: &Crd,
-    user: Option<&User<'_>>,
-) -> Result<Option<String>, Blocker> {
+fn why_not(wish: &Wish, crd: &Crd, user: Option<&User<'_>>) -> Result<Option<String>, Blocker> {
     let is_named = wish.crds.contains(&crd.name);
     if let Some(user) = user {
         return Ok(Some(user.words()));
@@ -136,37 +141,51 @@ fn why_not(
             "it was there before the operator; it goes only by name".to_owned(),
         ));
     }
-    let objects = match &crd.objects {
-        Ok(objects) => objects,
-        // Gone with it in any case.
-        Err(_) if crd.is_going => return Ok(None),
-        Err(problem) => {
-            return Err(Blocker {
-                reason: NOT_READABLE,
-                message: format!(
-                    "the objects of CRD {} cannot be listed, and so nobody knows what would go \
-                     with it: {problem}",
-                    crd.name
-                ),
-            });
-        }
-    };
-    if is_named {
+    // Gone with it in any case.
+    if crd.is_going {
         return Ok(None);
     }
-    let outside: Vec<&CustomResource> = objects
-        .iter()
-        .filter(|object| !is_served(estate, object))
-        .collect();
-    Ok(outside.first().map(|first| {
-        format!(
-            "{} of its objects are in namespaces that the operator does not serve, such as {}/{}; \
-             it goes only by name",
-            outside.len(),
-            first.namespace,
-            first.name
-        )
-    }))
+    match &crd.objects {
+        Ok(objects) if is_named || objects.is_empty() => Ok(None),
+        Ok(objects) => Ok(Some(has_objects(objects))),
+        Err(problem) if is_named => Err(Blocker {
+            reason: NOT_READABLE,
+            message: format!(
+                "the objects of CRD {} cannot be listed, and so nobody knows what would go with it: \
+                 {problem}; mend what serves them, or do not name the CRD",
+                crd.name
+            ),
+        }),
+        Err(problem) => Ok(Some(format!(
+            "its objects cannot be listed, and so it goes only by name: {problem}"
+        ))),
+    }
+}
+
+fn has_objects(objects: &[CustomResource]) -> String {
+    let first = objects.first();
+    let first = first.map(|it| match it.namespace.as_str() {
+        "" => it.name.clone(),
+        namespace => format!("{namespace}/{}", it.name),
+    });
+    format!(
+        "it has {}, such as {}; with them it goes only by name",
+        match objects.len() {
+            1 => "1 object".to_owned(),
+            several => format!("{several} objects"),
+        },
+        first.unwrap_or_default()
+    )
+}
+
+/// Whether only its name is missing for a CRD to go, with objects that are there.
+fn lacks_its_name(wish: &Wish, crd: &Crd) -> bool {
+    let has_none = crd.objects.as_ref().is_ok_and(Vec::is_empty);
+    wish.policy == RemovalPolicy::Everything
+        && !wish.crds.contains(&crd.name)
+        && !is_found(crd)
+        && !crd.is_going
+        && !has_none
 }
 
 /// Whoever else has to do with a CRD.
@@ -275,6 +294,9 @@ fn alongside(crd: &Crd) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Takes the marks of the package off a CRD that stays: a merge patch, if it has any.
+///
+/// What an operator leaves on it goes, whichever of its versions that was. What another one left that is
+/// there, or is about to come, does not.
 pub fn unmark(crd: &Crd, facts: &Facts) -> Option<Value> {
     let estate = Estate::of(facts);
     let mut labels = Map::new();
@@ -283,16 +305,44 @@ pub fn unmark(crd: &Crd, facts: &Facts) -> Option<Value> {
     }
     let mut annotations = Map::new();
     for (key, csv) in alongside(crd) {
-        let stays = estate.others.iter().any(|it| {
-            let namespace = it.namespace().unwrap_or_default();
-            format!("{namespace}/{}", it.name_any()) == csv
-        });
-        let is_ours =
-            csv.split_once('/').map(|(namespace, _)| namespace) == Some(estate.namespace.as_str());
-        if is_ours && !stays {
+        let Some((namespace, name)) = csv.split_once('/') else {
+            continue;
+        };
+        if namespace == estate.namespace && !is_anothers(&estate, name) {
             annotations.insert(key.to_owned(), Value::Null);
         }
     }
     let has_some = !labels.is_empty() || !annotations.is_empty();
     has_some.then(|| json!({"metadata": {"labels": labels, "annotations": annotations}}))
+}
+
+/// Whether a ClusterServiceVersion of the namespace, by its name, is of another package: it is there, or
+/// another Subscription has it or is about to have it, or a plan is to bring it.
+fn is_anothers(estate: &Estate<'_>, csv: &str) -> bool {
+    let facts = estate.facts;
+    let is_here = |namespace: Option<String>| namespace.unwrap_or_default() == estate.namespace;
+    let is_own = |uid: &str| facts.subscription.uid().is_some_and(|own| own == uid);
+    let mut others = estate.others.iter();
+    let mut subscriptions = facts.subscriptions.iter();
+    let mut plans = facts.plans.iter();
+    others.any(|it| is_here(it.namespace()) && it.name_any() == csv)
+        || subscriptions.any(|it| {
+            is_here(it.namespace())
+                && it.name_any() != facts.subscription.name_any()
+                && csv_names(it).contains(&csv)
+        })
+        || plans.any(|plan| {
+            let names = &plan.spec.cluster_service_version_names;
+            !is_done(plan)
+                && names.iter().any(|name| name == csv)
+                && !plan
+                    .owner_references()
+                    .iter()
+                    .any(|owner| is_own(&owner.uid))
+        })
+}
+
+fn is_done(plan: &InstallPlan) -> bool {
+    let status = plan.status.as_ref();
+    status.is_some_and(|status| status.phase == InstallPlanPhase::Complete)
 }

@@ -22,7 +22,8 @@ pub struct Wish {
     pub policy: RemovalPolicy,
     /// Dependencies that nobody else needs go as well; `Everything` has it in it.
     pub dependencies: bool,
-    /// CRDs that go by name, with all their objects, also those that a policy would keep.
+    /// CRDs that go by name, with all their objects. No other goes that has objects, and none of these
+    /// objects.
     pub crds: BTreeSet<String>,
 }
 
@@ -109,6 +110,32 @@ pub struct Facts {
     pub crds: Vec<Crd>,
     /// All other objects that carry the mark of the package.
     pub marked: Vec<Marked>,
+    /// Kinds that cannot be listed: nobody knows which of their objects carry the mark.
+    pub unlisted: Vec<Unlisted>,
+}
+
+/// A kind whose objects cannot be listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unlisted {
+    /// The group of its API.
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+    /// Why, in the words of the API server.
+    pub problem: String,
+}
+
+impl fmt::Display for Unlisted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, problem) = (&self.kind, &self.problem);
+        match self.group.as_str() {
+            "" => write!(f, "the objects of kind {kind} cannot be listed ({problem})"),
+            group => write!(
+                f,
+                "the objects of kind {kind} of {group} cannot be listed ({problem})"
+            ),
+        }
+    }
 }
 
 /// A CRD, and its objects.
@@ -124,12 +151,21 @@ pub struct Crd {
     pub annotations: BTreeMap<String, String>,
     /// Whether it is on its way out.
     pub is_going: bool,
+    /// What it waits for then.
+    pub finalizers: Vec<String>,
     /// API version of its objects, best the one in which they are stored: nobody has to convert them.
     pub api_version: String,
     /// Kind of its objects.
     pub kind: String,
     /// Its objects, or why nobody knows them.
     pub objects: Result<Vec<CustomResource>, String>,
+}
+
+impl Crd {
+    /// Which object it is.
+    pub fn reference(&self) -> Reference {
+        Reference::crd(&self.name)
+    }
 }
 
 /// A custom resource.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Goes, Removal, Stage, Step};
+use super::{Goes, Reference, Removal, Stage, Step};
 use crate::api::conditions::subscription::{
     CRDS_PRESENT, CUSTOM_RESOURCES_PRESENT, INSTALL_PLAN_UNDERWAY, OPERATOR_PRESENT,
 };
@@ -10,6 +10,13 @@ use crate::api::labels;
 
 /// How many objects are told by name.
 const TOLD: usize = 5;
+/// Finalizers that are worked off by themselves.
+const WORKED_OFF: [&str; 4] = [
+    labels::CSV_CLEANUP_FINALIZER,
+    "customresourcecleanup.apiextensions.k8s.io",
+    "foregroundDeletion",
+    "orphan",
+];
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +40,19 @@ impl Removal {
         let mut stages = self.stages.iter();
         match stages.find(|stage| stage.step != Step::Afterwards) {
             None => Move::LetGo,
+            // Others go by themselves, whether they have begun or not.
+            Some(stage) if stage.step == Step::AwaitOthers => Move::Wait(stage),
             Some(stage) if stage.objects.iter().all(|it| it.is_going) => Move::Wait(stage),
             Some(stage) => Move::Act(stage),
         }
+    }
+
+    /// Whether it waits for somebody to take finalizers off.
+    pub fn is_held(&self) -> bool {
+        let (Move::Act(stage) | Move::Wait(stage)) = self.next() else {
+            return false;
+        };
+        stage.objects.iter().any(|it| !it.held_by().is_empty())
     }
 
     /// A word and a sentence about what it waits for; nothing when it is done.
@@ -50,13 +67,15 @@ impl Removal {
             Move::Act(stage) | Move::Wait(stage) => stage,
         };
         let objects = named(&stage.objects);
-        Some(match stage.step {
+        let (reason, mut message) = match stage.step {
             Step::StopPlans => (INSTALL_PLAN_UNDERWAY, format!("stopping {objects}")),
             Step::HandOverDependencies => (
                 OPERATOR_PRESENT,
                 format!("removing what was installed for it: {objects}"),
             ),
-            Step::DeleteCustomResources => (CUSTOM_RESOURCES_PRESENT, self.resources(stage)),
+            Step::DeleteCustomResources => {
+                return Some((CUSTOM_RESOURCES_PRESENT, self.resources(stage)));
+            }
             Step::DeleteOperator => (OPERATOR_PRESENT, format!("removing {objects}")),
             Step::DeleteLeftovers => (
                 OPERATOR_PRESENT,
@@ -70,15 +89,20 @@ impl Removal {
                 ),
             ),
             Step::DeleteDefinitions => (CRDS_PRESENT, format!("removing {objects}")),
-            Step::UnmarkDefinitions | Step::Afterwards => (
+            Step::Unmark | Step::Afterwards => (
                 CRDS_PRESENT,
                 format!("taking the operator's marks off {objects}"),
             ),
-        })
+        };
+        if let Some(held) = stage.objects.iter().find(|it| !it.held_by().is_empty()) {
+            message.push_str(&advice(held));
+        }
+        Some((reason, message))
     }
 
     /// Custom resources may take long, or for ever.
     fn resources(&self, stage: &Stage) -> String {
+        // Writing to a string does not fail; here and below.
         let mut text = format!(
             "waiting until custom resources are gone: {}",
             named(&stage.objects)
@@ -93,9 +117,46 @@ impl Removal {
                 "; the operator does not run and works off no finalizers: mend it, or remove them by hand",
             );
         }
-        text.push_str("; to keep them after all, set spec.policy.removal to Operator");
+        let _ = write!(
+            text,
+            "; to keep them after all, take the annotation {} off the Subscription",
+            labels::DELETE_CRDS
+        );
         text
     }
+}
+
+impl Goes {
+    /// The finalizers that it waits for, if it is on its way out. Those that Chandler and Kubernetes work off
+    /// are no news.
+    fn held_by(&self) -> Vec<&str> {
+        let finalizers = self.finalizers.iter().map(String::as_str);
+        let of_others = finalizers.filter(|it| !WORKED_OFF.contains(it));
+        of_others.filter(|_| self.is_going).collect()
+    }
+}
+
+/// What to do about an object that is held.
+fn advice(held: &Goes) -> String {
+    let Reference {
+        api_version,
+        kind,
+        namespace,
+        name,
+    } = &held.object;
+    let kind = match api_version.split_once('/') {
+        Some((group, version)) => format!("{kind}.{version}.{group}"),
+        None => kind.clone(),
+    };
+    let place = match namespace.as_str() {
+        "" => String::new(),
+        namespace => format!(" -n {namespace}"),
+    };
+    format!(
+        "; whoever put a finalizer on it has to take it off, and may not run any more; then do it by hand: \
+         kubectl patch {} {name}{place} --type merge -p '{{\"metadata\":{{\"finalizers\":null}}}}'",
+        kind.to_lowercase()
+    )
 }
 
 /// The first objects by name, with what holds them, and how many more there are.
@@ -108,14 +169,9 @@ fn named(objects: &[Goes]) -> String {
         if !text.is_empty() {
             text.push_str(", ");
         }
-        // Writing to a string does not fail; here and below.
         let _ = write!(text, "{}", it.object);
-        // Our own is no news.
-        let finalizers = it.finalizers.iter().map(String::as_str);
-        let held: Vec<&str> = finalizers
-            .filter(|it| *it != labels::CSV_CLEANUP_FINALIZER)
-            .collect();
-        if it.is_going && !held.is_empty() {
+        let held = it.held_by();
+        if !held.is_empty() {
             let _ = write!(text, " (held by {})", held.join(", "));
         }
     }

@@ -79,6 +79,7 @@ pub(super) fn crd(kind: &str, package: &str, objects: &[(&str, &str)]) -> Crd {
         labels: BTreeMap::from([(mark, String::new())]),
         annotations: BTreeMap::from([(alongside, format!("{NAMESPACE}/{csv}"))]),
         is_going: false,
+        finalizers: Vec::new(),
         api_version: "example.com/v1".to_owned(),
         kind: kind.to_owned(),
         objects: Ok(objects.collect()),
@@ -93,6 +94,25 @@ fn merge(target: &mut Value, changes: &Value) {
             }
         }
         _ => *target = changes.clone(),
+    }
+}
+
+/// What the API server does with a merge patch.
+fn merge_patch(target: &mut Value, patch: &Value) {
+    let Some(changes) = patch.as_object() else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    let fields = target.as_object_mut().unwrap();
+    for (key, value) in changes {
+        if value.is_null() {
+            fields.shift_remove(key);
+        } else {
+            merge_patch(fields.entry(key).or_insert(Value::Null), value);
+        }
     }
 }
 
@@ -129,6 +149,14 @@ fn wish(policy: RemovalPolicy) -> Wish {
 
 fn everything() -> Wish {
     wish(RemovalPolicy::Everything)
+}
+
+/// A wish that names the CRD of gopher.
+fn naming(wish: Wish) -> Wish {
+    Wish {
+        crds: BTreeSet::from([crd_name("Gopher")]),
+        ..wish
+    }
 }
 
 fn operator() -> Wish {
@@ -187,11 +215,7 @@ fn an_operator_goes_and_its_crds_and_objects_stay_without_its_marks() {
     let removal = plan(&facts(), &operator());
     assert_eq!(
         steps(&removal),
-        [
-            Step::DeleteOperator,
-            Step::UnmarkDefinitions,
-            Step::Afterwards
-        ]
+        [Step::DeleteOperator, Step::Unmark, Step::Afterwards]
     );
     assert_eq!(
         goes(&removal, Step::DeleteOperator),
@@ -207,8 +231,32 @@ fn an_operator_goes_and_its_crds_and_objects_stay_without_its_marks() {
 }
 
 #[test]
-fn everything_goes_with_custom_resources_first_and_crds_last() {
+fn a_crd_with_objects_stays_with_them_unless_it_is_named() {
     let removal = plan(&facts(), &everything());
+    let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
+    assert!(why.contains("1 object, such as port/digger"), "{why}");
+    assert!(why.contains("only by name"), "{why}");
+    why_stays(&removal, "Gopher port/digger");
+    assert_eq!(removal.unnamed, ["gophers.example.com"]);
+    assert_eq!(
+        steps(&removal),
+        [Step::DeleteOperator, Step::Unmark, Step::Afterwards]
+    );
+    let mut empty = facts();
+    empty.crds[0].objects = Ok(Vec::new());
+    let removal = plan(&empty, &everything());
+    assert_eq!(goes(&removal, Step::DeleteDefinitions).len(), 1);
+    assert_eq!((&removal.stays, &removal.unnamed), (&vec![], &vec![]));
+    for wish in [everything(), operator()] {
+        let removal = plan(&facts(), &naming(wish));
+        assert_eq!(goes(&removal, Step::DeleteDefinitions).len(), 1);
+        assert_eq!(removal.unnamed, [""; 0]);
+    }
+}
+
+#[test]
+fn everything_goes_with_custom_resources_first_and_crds_last() {
+    let removal = plan(&facts(), &naming(everything()));
     assert_eq!(
         steps(&removal),
         [
@@ -247,19 +295,20 @@ fn objects_on_their_way_out_are_waited_for_with_what_holds_them() {
         objects[0].is_going = true;
         objects[0].finalizers = vec!["example.com/dig".to_owned()];
     }
-    let removal = plan(&held, &everything());
+    let removal = plan(&held, &naming(everything()));
     assert!(matches!(removal.next(), Move::Wait(_)));
+    assert!(removal.is_held());
     let (reason, message) = removal.told().unwrap();
     assert_eq!(reason, "CustomResourcesPresent");
     for word in [
         "Gopher port/digger (held by example.com/dig)",
         "the operator is to work off",
-        "set spec.policy.removal to Operator",
+        "take the annotation chandler.delete-crds off",
     ] {
         assert!(message.contains(word), "no {word} in {message}");
     }
     held.csvs.clear();
-    let (_, message) = plan(&held, &everything()).told().unwrap();
+    let (_, message) = plan(&held, &naming(everything())).told().unwrap();
     assert!(message.contains("the operator does not run"), "{message}");
 }
 
@@ -316,6 +365,8 @@ fn a_crd_that_another_operator_owns_stays_with_the_objects_that_one_serves() {
         &[(NAMESPACE, "mine"), ("quay", "theirs")],
     )];
     let removal = plan(&shared, &everything());
+    assert_eq!(goes(&removal, Step::DeleteCustomResources), [""; 0]);
+    let removal = plan(&shared, &naming(everything()));
     let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
     assert!(why.contains("quay/mole.v1 owns it as well"), "{why}");
     why_stays(&removal, "Gopher quay/theirs");
@@ -345,20 +396,20 @@ fn with_going_owner(policy: &str) -> Facts {
 fn what_two_operators_serve_goes_when_both_do_and_the_crd_after_both() {
     for policy in ["Operator", "Everything"] {
         let mut shared = with_going_owner(policy);
-        let removal = plan(&shared, &everything());
+        let removal = plan(&shared, &naming(everything()));
         assert_eq!(
             goes(&removal, Step::DeleteCustomResources),
             ["Gopher port/mine", "Gopher quay/theirs"]
         );
         shared.crds[0].objects = Ok(Vec::new());
         shared.csvs.remove(0);
-        let removal = plan(&shared, &everything());
+        let removal = plan(&shared, &naming(everything()));
         assert!(matches!(removal.next(), Move::Wait(stage) if stage.step == Step::AwaitOthers));
         let (reason, message) = removal.told().unwrap();
         assert_eq!(reason, "CustomResourceDefinitionsPresent");
         assert!(message.contains("quay/mole.v1"), "{message}");
         shared.csvs.clear();
-        let removal = plan(&shared, &everything());
+        let removal = plan(&shared, &naming(everything()));
         assert!(
             matches!(removal.next(), Move::Act(stage) if stage.step == Step::DeleteDefinitions)
         );
@@ -370,7 +421,7 @@ fn an_operator_that_is_removed_and_still_needed_stays_with_what_it_serves() {
     let mut shared = with_going_owner("Everything");
     shared.csvs[1] = csv("quay", "mole", &["Gopher", "Hill"], &[]);
     shared.csvs.push(csv("quay", "crane", &[], &["Hill"]));
-    let removal = plan(&shared, &everything());
+    let removal = plan(&shared, &naming(everything()));
     assert_eq!(
         goes(&removal, Step::DeleteCustomResources),
         ["Gopher port/mine"]
@@ -384,7 +435,7 @@ fn objects_stay_while_anybody_needs_their_crd_whoever_else_owns_it() {
     let mut shared = facts();
     shared.csvs.push(csv("quay", "mole", &["Gopher"], &[]));
     shared.csvs.push(csv("quay", "crane", &[], &["Gopher"]));
-    let removal = plan(&shared, &everything());
+    let removal = plan(&shared, &naming(everything()));
     assert_eq!(goes(&removal, Step::DeleteCustomResources), [""; 0]);
 }
 
@@ -422,7 +473,7 @@ fn of_several_wishes_for_a_dependency_the_most_careful_counts() {
 }
 
 #[test]
-fn a_crd_with_objects_that_the_operator_does_not_serve_stays_unless_it_is_named() {
+fn a_crd_that_is_named_goes_with_objects_that_the_operator_does_not_serve() {
     let mut abroad = facts();
     abroad.crds = vec![crd(
         "Gopher",
@@ -430,24 +481,14 @@ fn a_crd_with_objects_that_the_operator_does_not_serve_stays_unless_it_is_named(
         &[(NAMESPACE, "mine"), ("quay", "abroad")],
     )];
     let removal = plan(&abroad, &everything());
-    let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
-    assert!(why.contains("quay/abroad"), "{why}");
-    assert_eq!(
-        goes(&removal, Step::DeleteCustomResources),
-        ["Gopher port/mine"]
-    );
+    assert_eq!(goes(&removal, Step::DeleteCustomResources), [""; 0]);
+    let why = why_stays(&removal, "Gopher quay/abroad");
+    assert!(why.contains("does not serve its namespace"), "{why}");
     for policy in [RemovalPolicy::Operator, RemovalPolicy::Everything] {
-        let named = Wish {
-            crds: BTreeSet::from(["gophers.example.com".to_owned()]),
-            ..wish(policy)
-        };
-        let removal = plan(&abroad, &named);
+        let removal = plan(&abroad, &naming(wish(policy)));
         assert_eq!(goes(&removal, Step::DeleteCustomResources).len(), 2);
         assert_eq!(goes(&removal, Step::DeleteDefinitions).len(), 1);
     }
-    abroad.targets = Some(Targets::All);
-    let removal = plan(&abroad, &everything());
-    assert_eq!(goes(&removal, Step::DeleteCustomResources).len(), 2);
 }
 
 #[test]
@@ -459,12 +500,12 @@ fn a_crd_that_was_there_before_stays_with_its_objects_unless_it_is_named() {
     let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
     assert!(why.contains("before"), "{why}");
     assert_eq!(goes(&removal, Step::DeleteCustomResources), [""; 0]);
-    let named = Wish {
-        crds: BTreeSet::from(["gophers.example.com".to_owned()]),
-        ..everything()
-    };
     assert_eq!(
-        goes(&plan(&found, &named), Step::DeleteDefinitions).len(),
+        goes(
+            &plan(&found, &naming(everything())),
+            Step::DeleteDefinitions
+        )
+        .len(),
         1
     );
 }
@@ -477,7 +518,7 @@ fn a_crd_that_is_about_to_be_installed_for_somebody_else_stays() {
     annotations.insert(labels::installed_alongside("quay", "crane.v1"), csv);
     let more = json!({"metadata": {"namespace": "quay"}});
     awaited.subscriptions.push(subscription("crane", &more));
-    let removal = plan(&awaited, &everything());
+    let removal = plan(&awaited, &naming(everything()));
     let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
     assert!(why.contains("quay/crane"), "{why}");
 }
@@ -486,12 +527,64 @@ fn a_crd_that_is_about_to_be_installed_for_somebody_else_stays() {
 fn objects_that_cannot_be_listed_are_in_the_way_of_their_crd_only() {
     let mut unread = facts();
     unread.crds[0].objects = Err("conversion webhook failed".to_owned());
-    let removal = plan(&unread, &everything());
+    let removal = plan(&unread, &naming(everything()));
     assert_eq!(removal.next(), Move::Blocked);
     let (reason, message) = removal.told().unwrap();
     assert_eq!(reason, "NotReadable");
-    assert!(message.contains("conversion webhook failed"), "{message}");
-    assert_ne!(plan(&unread, &operator()).next(), Move::Blocked);
+    for word in ["conversion webhook failed", "mend what serves them"] {
+        assert!(message.contains(word), "no {word} in {message}");
+    }
+    for wish in [operator(), everything()] {
+        let removal = plan(&unread, &wish);
+        assert_ne!(removal.next(), Move::Blocked);
+        why_stays(&removal, "CustomResourceDefinition gophers.example.com");
+    }
+    let removal = plan(&unread, &everything());
+    assert_eq!(removal.unnamed, ["gophers.example.com"]);
+}
+
+fn unlisted(group: &str, kind: &str) -> Unlisted {
+    Unlisted {
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        problem: "conversion webhook failed".to_owned(),
+    }
+}
+
+#[test]
+fn a_kind_that_cannot_be_listed_is_in_the_way_of_those_only_who_may_have_some_of_it() {
+    let mut facts = facts();
+    facts.csvs.clear();
+    facts.unlisted = vec![unlisted("anchors.example.com", "Anchor")];
+    let removal = plan(&facts, &operator());
+    assert_ne!(removal.next(), Move::Blocked);
+    assert_eq!(removal.unlisted, facts.unlisted);
+    // A plan brought one for this package.
+    let mut brought = (*install_plan("install-1", "Complete", &["gopher"])).clone();
+    let step = json!({"resolving": "gopher.v1", "status": "Created", "resource": {
+        "group": "anchors.example.com", "version": "v1", "kind": "Anchor", "name": "bower",
+        "sourceName": "hub", "sourceNamespace": "olm",
+    }});
+    brought.status.as_mut().unwrap().plan = vec![serde_json::from_value(step).unwrap()];
+    facts.plans = vec![Arc::new(brought.clone())];
+    let removal = plan(&facts, &operator());
+    assert_eq!(removal.next(), Move::Blocked);
+    let (reason, message) = removal.told().unwrap();
+    assert_eq!(reason, "NotReadable");
+    for word in [
+        "kind Anchor of anchors.example.com",
+        "webhook failed",
+        "mend",
+    ] {
+        assert!(message.contains(word), "no {word} in {message}");
+    }
+    // For another one, which is no business of this one.
+    brought.metadata.owner_references = None;
+    facts.plans = vec![Arc::new(brought)];
+    assert_ne!(plan(&facts, &operator()).next(), Move::Blocked);
+    // Anybody may have some of what is Kubernetes' own.
+    facts.unlisted = vec![unlisted("apps", "Deployment")];
+    assert_eq!(plan(&facts, &operator()).next(), Move::Blocked);
 }
 
 #[test]
@@ -642,7 +735,23 @@ fn what_is_left_goes_unless_it_is_somebody_elses_as_well() {
         "PriorityClass port/named",
     ] {
         why_stays(&removal, stays);
+        let unmarked = goes(&removal, Step::Unmark);
+        assert!(unmarked.contains(&stays.to_owned()), "{unmarked:?}");
     }
+    assert_eq!(
+        disown(&facts.marked[1], &facts),
+        Some(json!({"metadata": {"labels": {"operators.coreos.com/gopher.port": null}}}))
+    );
+    // What cannot have an owner is the other one's from now on.
+    let mut heirloom = facts.marked[1].clone();
+    heirloom.object.namespace.clear();
+    assert_eq!(
+        disown(&heirloom, &facts),
+        Some(json!({"metadata": {"labels": {
+            "operators.coreos.com/gopher.port": null, labels::OWNER: "mole.v1",
+            labels::OWNER_NAMESPACE: "quay", labels::OWNER_KIND: CSV,
+        }}}))
+    );
 }
 
 fn install_plan(name: &str, phase: &str, owners: &[&str]) -> Arc<InstallPlan> {
@@ -684,6 +793,102 @@ fn a_plan_at_work_is_stopped_first_and_one_that_is_done_goes_at_last() {
     let removal = plan(&facts, &operator());
     assert_eq!(removal.next(), Move::Blocked);
     assert_eq!(removal.told().unwrap().0, "InstallPlanUnderway");
+}
+
+#[test]
+fn what_is_held_is_told_with_what_holds_it_and_what_to_do() {
+    let mut facts = facts();
+    facts.csvs.clear();
+    facts.crds.clear();
+    let mut held = marked("ConfigMap", "held");
+    held.finalizers = vec!["example.com/dig".to_owned()];
+    facts.marked = vec![held];
+    let removal = plan(&facts, &operator());
+    assert!(!removal.is_held(), "nobody deleted it yet");
+    facts.marked[0].is_going = true;
+    let removal = plan(&facts, &operator());
+    assert!(matches!(removal.next(), Move::Wait(stage) if stage.step == Step::DeleteLeftovers));
+    assert!(removal.is_held());
+    let (_, message) = removal.told().unwrap();
+    for word in [
+        "ConfigMap port/held (held by example.com/dig)",
+        "kubectl patch configmap held -n port --type merge",
+    ] {
+        assert!(message.contains(word), "no {word} in {message}");
+    }
+    // Those that are worked off by themselves are no news.
+    facts.marked[0].finalizers = vec!["foregroundDeletion".to_owned()];
+    assert!(!plan(&facts, &operator()).is_held());
+}
+
+#[test]
+fn others_that_a_crd_waits_for_are_told_as_what_they_are() {
+    let mut shared = with_going_owner("Everything");
+    shared.crds[0].objects = Ok(Vec::new());
+    shared.csvs.remove(0);
+    let awaited = |facts: &Facts| {
+        let removal = plan(facts, &everything());
+        assert!(matches!(removal.next(), Move::Wait(stage) if stage.step == Step::AwaitOthers));
+        let mut stages = removal.stages.into_iter();
+        let stage = stages.find(|it| it.step == Step::AwaitOthers);
+        stage.unwrap().objects.remove(0).is_going
+    };
+    assert!(!awaited(&shared), "nobody deleted it yet");
+    let mole = Arc::make_mut(&mut shared.csvs[0]);
+    mole.metadata.deletion_timestamp = shared.subscriptions[1].metadata.deletion_timestamp.clone();
+    assert!(awaited(&shared));
+}
+
+#[test]
+fn a_crd_that_stays_keeps_what_is_about_to_be_installed_beside_it_in_the_same_namespace() {
+    let mut facts = facts();
+    facts.csvs.clear();
+    let ours = labels::installed_alongside(NAMESPACE, "gopher.v1");
+    for name in ["mole.v1", "shrew.v2", "gopher.v0"] {
+        let key = labels::installed_alongside(NAMESPACE, name);
+        let annotations = &mut facts.crds[0].annotations;
+        annotations.insert(key, format!("{NAMESPACE}/{name}"));
+    }
+    // One has a Subscription that waits for it, the other one a plan that is to bring it.
+    facts.subscriptions.push(subscription("mole", &json!({})));
+    let mut coming = (*install_plan("install-9", "Installing", &["shrew"])).clone();
+    coming.spec.cluster_service_version_names = vec!["shrew.v2".to_owned()];
+    facts.plans = vec![Arc::new(coming)];
+    let patch = unmark(&facts.crds[0], &facts).unwrap();
+    let gone = patch["metadata"]["annotations"].as_object().unwrap();
+    let former = labels::installed_alongside(NAMESPACE, "gopher.v0");
+    let gone: BTreeSet<&String> = gone.keys().collect();
+    assert_eq!(gone, BTreeSet::from([&ours, &former]));
+}
+
+#[test]
+fn a_wish_that_was_written_and_not_followed_is_taken_back_as_if_nothing_had_been() {
+    let before = json!({
+        "metadata": {"annotations": {labels::DELETE_CRDS: "a.b"}, "resourceVersion": "7"},
+        "spec": {"policy": {"removal": "Operator", "approval": "Manual"}},
+    });
+    for before in [json!({"metadata": {"resourceVersion": "7"}}), before] {
+        let before = subscription("gopher", &before);
+        assert_eq!(put_back(&before), None);
+        let mut object = serde_json::to_value(&*before).unwrap();
+        let wish = naming(everything());
+        for _ in 0..2 {
+            let now: Subscription = serde_json::from_value(object.clone()).unwrap();
+            merge_patch(&mut object, &hand_over(&now, &wish));
+        }
+        let mut written: Subscription = serde_json::from_value(object.clone()).unwrap();
+        assert_eq!(Wish::of(&written), wish);
+        assert_eq!(written.finalizers(), [labels::REMOVAL_FINALIZER]);
+        merge_patch(&mut object, &put_back(&written).unwrap());
+        let after: Subscription = serde_json::from_value(object).unwrap();
+        assert_eq!(Wish::of(&after), Wish::of(&before));
+        assert_eq!(after.spec.approval(), before.spec.approval());
+        assert_eq!(after.finalizers().is_empty(), !Wish::of(&before).removes());
+        assert_eq!(put_back(&after), None);
+        // One that was deleted has what it was deleted with.
+        written.metadata.deletion_timestamp = Some(random::now());
+        assert_eq!(put_back(&written), None);
+    }
 }
 
 #[test]

@@ -6,7 +6,9 @@
 use serde_json::Value;
 
 use super::{Writer, adopt};
-use crate::api::labels::INSTALLED_ALONGSIDE_PREFIX;
+use crate::api::labels::{
+    COMPONENT_PREFIX, INSTALLED_ALONGSIDE_PREFIX, OWNER, OWNER_KIND, OWNER_NAMESPACE,
+};
 
 /// Keeps the CSVs that own the live object as owners. Kubernetes drops those that are gone.
 pub(super) fn owners(wanted: &mut Value, live: &Value) {
@@ -37,6 +39,35 @@ pub(super) fn owners(wanted: &mut Value, live: &Value) {
         if !owners.iter().any(|own| own.get("uid") == owner.get("uid")) {
             owners.push(owner);
         }
+    }
+}
+
+/// Keeps the marks of other packages that brought the live object as well.
+///
+/// What is in no namespace has labels for an owner, which can name one only, and goes with that. So where
+/// several brought it none is named: it goes with the last of them, by its mark.
+pub(super) fn marks(wanted: &mut Value, live: &Value) {
+    let Some(marks) = live.pointer("/metadata/labels").and_then(Value::as_object) else {
+        return;
+    };
+    let Some(labels) = wanted
+        .pointer_mut("/metadata/labels")
+        .and_then(Value::as_object_mut)
+    else {
+        return;
+    };
+    let of_others = |key: &str| key.starts_with(COMPONENT_PREFIX) && !labels.contains_key(key);
+    let others: Vec<(String, Value)> = marks
+        .iter()
+        .filter(|(key, _)| of_others(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    if others.is_empty() {
+        return;
+    }
+    labels.extend(others);
+    for key in [OWNER, OWNER_NAMESPACE, OWNER_KIND] {
+        labels.shift_remove(key);
     }
 }
 
@@ -90,6 +121,25 @@ mod tests {
         let mut bare = json!({"metadata": {"name": "x"}});
         owners(&mut bare, &json!({"metadata": {}}));
         assert_eq!(bare, json!({"metadata": {"name": "x"}}));
+    }
+
+    #[test]
+    fn what_several_packages_brought_keeps_their_marks_and_is_of_none_of_them_alone() {
+        let mark = |package: &str| format!("{COMPONENT_PREFIX}{package}");
+        let object = |package: &str| {
+            json!({"metadata": {"labels": {
+                mark(package): "", OWNER: format!("{package}.v1"), OWNER_NAMESPACE: "port",
+                OWNER_KIND: "ClusterServiceVersion", "olm.managed": "true",
+            }}})
+        };
+        let mut wanted = object("gopher.port");
+        marks(&mut wanted, &object("gopher.port"));
+        assert_eq!(wanted, object("gopher.port"), "its own is no news");
+        marks(&mut wanted, &object("mole.quay"));
+        let labels = json!({
+            mark("gopher.port"): "", mark("mole.quay"): "", "olm.managed": "true",
+        });
+        assert_eq!(wanted["metadata"]["labels"], labels);
     }
 
     #[test]

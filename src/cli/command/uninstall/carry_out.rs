@@ -23,7 +23,7 @@ use crate::cli::failure::Failure;
 use crate::cli::operations::uninstall::{Preview, outside};
 use crate::cli::printer;
 use crate::controller::removal::{Error, Remover, Surroundings, clean_up, set_finalizer};
-use crate::lifecycle::removal::{Move, Wish, plan};
+use crate::lifecycle::removal::{Move, plan};
 
 /// How often is looked.
 const PERIOD: Duration = Duration::from_millis(300);
@@ -128,7 +128,7 @@ async fn from_here(
     subscription: Arc<Subscription>,
 ) -> Result<Option<String>, Error> {
     let namespace = subscription.namespace().unwrap_or_default();
-    let wish = Wish::of(&subscription);
+    let wish = remover.wish(&subscription).await?;
     let surroundings = Surroundings::list(&remover.client, &namespace).await?;
     let facts = remover
         .facts(subscription.clone(), &surroundings, &wish)

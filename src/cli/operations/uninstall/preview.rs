@@ -65,8 +65,11 @@ impl Preview {
             facts.leaving.clone_from(&leaving);
             let swept = remover.sweep(&next).await.map_err(outside)?;
             facts.marked = swept.marked;
+            facts.unlisted = swept.unlisted;
             preview.unread.extend(swept.unread);
             let removal = plan(&facts, &wish);
+            let unlisted = removal.unlisted.iter();
+            preview.unread.extend(unlisted.map(ToString::to_string));
             for stage in &removal.stages {
                 let keys = stage.objects.iter().map(|it| &it.object);
                 match stage.step {
@@ -109,7 +112,7 @@ impl Preview {
         };
         if let Some(blocker) = own.removal.blockers.first() {
             let hint = if blocker.reason == NOT_READABLE {
-                "mend that first, or leave --everything and --delete-crds out"
+                "mend that first; CRDs that are not named are left alone"
             } else {
                 "`chandler list` tells what runs"
             };
@@ -136,13 +139,41 @@ impl Preview {
         Ok(())
     }
 
+    /// Refuses to leave CRDs behind without a word that have objects and were not named: whoever asks for
+    /// everything has to say whether that is meant as well.
+    pub(in crate::cli) fn check_names(&self) -> Result<(), Failure> {
+        let unnamed = self.unnamed();
+        if unnamed.is_empty() {
+            return Ok(());
+        }
+        let names = unnamed.join(",");
+        Err(Failure::no(anyhow!(
+            "nothing was removed: these CRDs have objects, and go with them only by name: {names}"
+        ))
+        .hint(format!(
+            "to remove all these objects as well, add `--delete-crds {names}`; to keep them, leave \
+             --everything out (--prune-dependencies removes what was installed for it)"
+        )))
+    }
+
+    /// CRDs that stay only because they have objects and nobody named them.
+    fn unnamed(&self) -> Vec<&str> {
+        let goes: Vec<&str> = self.goes().map(|(_, it)| it.object.name.as_str()).collect();
+        let parts = self.removals.iter();
+        let unnamed = parts.flat_map(|it| it.removal.unnamed.iter().map(String::as_str));
+        let mut unnamed: Vec<&str> = unnamed.filter(|name| !goes.contains(name)).collect();
+        unnamed.sort_unstable();
+        unnamed.dedup();
+        unnamed
+    }
+
     fn goes(&self) -> impl Iterator<Item = (Step, &Goes)> {
         let stages = self.removals.iter().flat_map(|it| &it.removal.stages);
         stages
             .filter(|stage| {
                 !matches!(
                     stage.step,
-                    Step::HandOverDependencies | Step::AwaitOthers | Step::UnmarkDefinitions
+                    Step::HandOverDependencies | Step::AwaitOthers | Step::Unmark
                 )
             })
             .flat_map(|stage| stage.objects.iter().map(|it| (stage.step, it)))
@@ -240,6 +271,16 @@ impl Preview {
                 if prunable == 1 { "was" } else { "were" }
             );
         }
+        let unnamed = self.unnamed();
+        if !unnamed.is_empty() {
+            let names = unnamed.join(",");
+            let _ = writeln!(
+                text,
+                "note: CRDs that have objects go only by name; --delete-crds {} removes them and all these \
+                 objects",
+                visible(&names)
+            );
+        }
         for unread in &self.unread {
             let _ = writeln!(text, "note: not looked at: {}", visible(unread));
         }
@@ -306,7 +347,7 @@ fn title(step: Step) -> Option<&'static str> {
         Step::DeleteLeftovers => "what it has",
         Step::DeleteDefinitions => "CRDs",
         Step::Afterwards => "at last",
-        Step::HandOverDependencies | Step::AwaitOthers | Step::UnmarkDefinitions => return None,
+        Step::HandOverDependencies | Step::AwaitOthers | Step::Unmark => return None,
     })
 }
 

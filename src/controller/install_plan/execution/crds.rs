@@ -93,7 +93,9 @@ impl Execution<'_> {
             // Somebody deleted it.
             Ok(None) => {
                 self.set(at, StepStatus::NotPresent);
-                self.crd(at).await?;
+                if !self.is_withdrawn() {
+                    self.crd(at).await?;
+                }
                 Ok(false)
             }
             Err(error) => {

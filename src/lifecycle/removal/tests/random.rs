@@ -31,7 +31,7 @@ struct World {
     /// Whether operators of a namespace serve all of them, or only their own.
     serves_all: [bool; 2],
     /// Packages that were removed, and how.
-    removed: Vec<(String, RemovalPolicy)>,
+    removed: Vec<(String, Wish)>,
 }
 
 /// How removals are carried out.
@@ -71,7 +71,9 @@ fn course() -> impl Strategy<Value = Course> {
 
 /// Which Subscription is deleted, and what is to go with it.
 fn deletion() -> impl Strategy<Value = (usize, Wish)> {
-    (0_usize..7, any::<bool>(), any::<bool>()).prop_map(|(at, is_everything, dependencies)| {
+    let names = prop::collection::btree_set(0..KINDS.len(), 0..3);
+    let deletion = (0_usize..7, any::<bool>(), any::<bool>(), names);
+    deletion.prop_map(|(at, is_everything, dependencies, names)| {
         let policy = if is_everything {
             RemovalPolicy::Everything
         } else {
@@ -79,6 +81,7 @@ fn deletion() -> impl Strategy<Value = (usize, Wish)> {
         };
         let wish = Wish {
             dependencies,
+            crds: names.into_iter().map(|it| crd_name(KINDS[it])).collect(),
             ..wish(policy)
         };
         (at, wish)
@@ -196,6 +199,8 @@ impl World {
         let prunes = wish.dependencies.to_string();
         let annotations = subscription.metadata.annotations.get_or_insert_default();
         annotations.insert(labels::PRUNE_DEPENDENCIES.to_owned(), prunes);
+        let crds: Vec<&str> = wish.crds.iter().map(String::as_str).collect();
+        annotations.insert(labels::DELETE_CRDS.to_owned(), crds.join(","));
         subscription.metadata.deletion_timestamp = Some(now());
     }
 
@@ -225,7 +230,7 @@ impl World {
             Move::Blocked | Move::Wait(_) => return false,
             Move::LetGo => {
                 self.subscriptions.remove(at);
-                self.removed.push((name.to_owned(), wish.policy));
+                self.removed.push((name.to_owned(), wish));
                 return true;
             }
             Move::Act(stage) => stage,
@@ -257,7 +262,7 @@ impl World {
                     assert_eq!(crd.objects, Ok(Vec::new()), "{} has objects", crd.name);
                     crd.is_going = true;
                 }
-                Step::UnmarkDefinitions => {
+                Step::Unmark => {
                     let name = &goes.object.name;
                     let crd = self.crds.iter_mut().find(|it| it.name == *name).unwrap();
                     let patch = unmark(crd, &facts).unwrap();
@@ -326,6 +331,12 @@ impl World {
         crds.flat_map(|crd| crd.objects.iter().flatten().map(move |it| (crd, it)))
     }
 
+    fn operator(&self, package: &str) -> &ClusterServiceVersion {
+        let csv = format!("{package}.v1");
+        let mut csvs = self.csvs.iter();
+        csvs.find(|it| it.name_any() == csv).unwrap()
+    }
+
     fn has_user(&self, crd: &str) -> bool {
         self.csvs
             .iter()
@@ -333,7 +344,7 @@ impl World {
     }
 }
 
-fn now() -> Time {
+pub(super) fn now() -> Time {
     Time(Timestamp::from_second(0).unwrap())
 }
 
@@ -439,30 +450,24 @@ fn check(before: &World, after: &World) -> Result<(), TestCaseError> {
             );
         }
     }
-    // Nothing goes that somebody who stays serves, nor what was there before, nor what is to be kept.
-    let is_removed_with_everything = |crd: &Crd, namespace: Option<&str>| {
-        after.removed.iter().any(|(name, policy)| {
-            let csv = before.csvs.iter();
-            let csv = csv.filter(|it| it.name_any() == format!("{name}.v1"));
-            let mut csv = csv.filter(|it| owns(it, &crd.name));
-            *policy == RemovalPolicy::Everything
-                && csv.any(|it| {
-                    let targets = before.targets(&it.namespace().unwrap());
-                    namespace.is_none_or(|namespace| targets.contains(namespace))
-                })
-        })
-    };
+    // Nothing goes that nobody named, nor what somebody who stays serves, nor what was there before.
     for (crd, object) in before.objects() {
         if after.objects().any(|(_, it)| it.uid == object.uid) {
             continue;
         }
         let name = &object.name;
+        let is_gone = after.crds.iter().all(|it| it.name != crd.name);
+        let is_named = after.removed.iter().any(|(package, wish)| {
+            let owner = before.operator(package);
+            let targets = before.targets(&owner.namespace().unwrap());
+            let is_theirs = wish.policy == RemovalPolicy::Everything
+                && owns(owner, &crd.name)
+                && targets.contains(&object.namespace);
+            wish.crds.contains(&crd.name) && (is_gone || is_theirs)
+        });
+        prop_assert!(is_named, "{name} is gone for nobody");
         prop_assert!(
-            is_removed_with_everything(crd, Some(&object.namespace)),
-            "{name} is gone for nobody"
-        );
-        prop_assert!(
-            !crd.annotations.contains_key(labels::FOUND),
+            is_gone || !crd.annotations.contains_key(labels::FOUND),
             "{name} was there before"
         );
         for csv in after.csvs.iter().filter(|it| owns(it, &crd.name)) {
@@ -476,41 +481,40 @@ fn check(before: &World, after: &World) -> Result<(), TestCaseError> {
     }
     for crd in &before.crds {
         let is_gone = after.crds.iter().all(|it| it.name != crd.name);
-        let is_meant = is_removed_with_everything(crd, None)
-            && !crd.annotations.contains_key(labels::FOUND)
-            && !after.has_user(&crd.name);
-        prop_assert!(!is_gone || is_meant, "{} is gone", crd.name);
+        let is_meant = after.removed.iter().any(|(package, wish)| {
+            let came_with = owns(before.operator(package), &crd.name)
+                && !crd.annotations.contains_key(labels::FOUND);
+            let goes_with = wish.policy == RemovalPolicy::Everything && came_with;
+            wish.crds.contains(&crd.name) || goes_with
+        });
+        prop_assert!(
+            !is_gone || (is_meant && !after.has_user(&crd.name)),
+            "{} is gone",
+            crd.name
+        );
     }
     Ok(())
 }
 
-/// What goes by `Everything` is gone, unless somebody who stays has to do with it.
+/// What is named is gone, and so is what came with whoever goes by `Everything` and has no objects, unless somebody
+/// who stays has to do with it.
 fn check_nothing_is_left(before: &World, after: &World) -> Result<(), TestCaseError> {
     for crd in &after.crds {
-        if crd.annotations.contains_key(labels::FOUND) || after.has_user(&crd.name) {
+        if after.has_user(&crd.name) {
             continue;
         }
         let objects = crd.objects.as_ref().unwrap();
-        let mut is_for = after.removed.iter().filter(|(name, policy)| {
-            let mut csvs = before.csvs.iter();
-            let owner = csvs.find(|it| it.name_any() == format!("{name}.v1"));
-            *policy == RemovalPolicy::Everything && owner.is_some_and(|it| owns(it, &crd.name))
-        });
-        let Some((name, _)) = is_for.next() else {
-            continue;
-        };
-        prop_assert!(!objects.is_empty(), "{} is left of {name}", crd.name);
-        for (name, _) in is_for.chain(std::iter::once(&(name.clone(), RemovalPolicy::Everything))) {
-            let mut subscriptions = before.subscriptions.iter();
-            let removed = subscriptions.find(|it| it.name_any() == *name).unwrap();
-            let targets = before.targets(&removed.namespace().unwrap());
-            for object in objects {
-                prop_assert!(
-                    !targets.contains(&object.namespace),
-                    "{} is left of {name}",
-                    object.name
-                );
-            }
+        for (package, wish) in &after.removed {
+            let is_named = wish.crds.contains(&crd.name);
+            prop_assert!(!is_named, "{} is left, and {package} names it", crd.name);
+            let came_with = owns(before.operator(package), &crd.name)
+                && !crd.annotations.contains_key(labels::FOUND);
+            let goes_with = wish.policy == RemovalPolicy::Everything && came_with;
+            prop_assert!(
+                !goes_with || !objects.is_empty(),
+                "{} is left of {package}",
+                crd.name
+            );
         }
     }
     Ok(())
