@@ -84,8 +84,7 @@ impl Extent {
         let Self::Of(namespaces) = self else {
             return false;
         };
-        group.ends_with(".example.com")
-            && !namespaces.iter().any(|it| group.contains(it.as_str()))
+        group.ends_with(".example.com") && !namespaces.iter().any(|it| group.contains(it.as_str()))
     }
 
     fn has(&self, object: &Value) -> bool {

@@ -12,8 +12,11 @@ use kube::core::DeserializeGuard;
 use kube::{Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
 
 use super::Remover;
+use super::sweep::{PATIENCE, late};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::install_plan::InstallPlan;
 use crate::api::labels;
@@ -250,13 +253,14 @@ impl Remover {
                 };
                 match self.objects(&resource).await {
                     // Nobody could have made one.
-                    Err(kube::Error::Api(status))
+                    Ok(Err(kube::Error::Api(status)))
                         if status.code == 404 && (is_going || !is_established(crd)) =>
                     {
                         Ok(Vec::new())
                     }
-                    Err(error) => Err(words::of_api(&error)),
-                    Ok(objects) => Ok(objects),
+                    Ok(Err(error)) => Err(words::of_api(&error)),
+                    Ok(Ok(objects)) => Ok(objects),
+                    Err(_) => Err(late()),
                 }
             }
         };
@@ -279,13 +283,19 @@ impl Remover {
         }
     }
 
-    /// All objects of a CRD, wherever they are.
-    async fn objects(&self, resource: &ApiResource) -> Result<Vec<CustomResource>, kube::Error> {
+    /// All objects of a CRD, wherever they are; nothing if there is no answer.
+    async fn objects(
+        &self,
+        resource: &ApiResource,
+    ) -> Result<Result<Vec<CustomResource>, kube::Error>, Elapsed> {
         let api = Api::<DynamicObject>::all_with(self.client.clone(), resource);
         let mut all = Vec::new();
         let mut parameters = ListParams::default().limit(PAGE);
         loop {
-            let page = api.list_metadata(&parameters).await?;
+            let page = match timeout(PATIENCE, api.list_metadata(&parameters)).await? {
+                Ok(page) => page,
+                Err(error) => return Ok(Err(error)),
+            };
             let next = page.metadata.continue_.unwrap_or_default();
             all.extend(page.items.iter().map(|object| CustomResource {
                 namespace: object.namespace().unwrap_or_default(),
@@ -295,7 +305,7 @@ impl Remover {
                 finalizers: object.finalizers().to_vec(),
             }));
             if next.is_empty() {
-                return Ok(all);
+                return Ok(Ok(all));
             }
             parameters = parameters.continue_token(&next);
         }

@@ -1,9 +1,12 @@
 //! Everything that carries the mark of a package, of whatever kind.
 
+use std::time::Duration;
+
 use futures::{StreamExt as _, stream};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::discovery::{Discovery, Scope, verbs};
 use kube::{Client, ResourceExt as _};
+use tokio::time::timeout;
 
 use super::Remover;
 use crate::api::GROUP;
@@ -15,6 +18,14 @@ use crate::lifecycle::removal::{Marked, Reference, Unlisted, mark};
 
 /// How many kinds are asked for at once.
 const AT_ONCE: usize = 16;
+/// How long a list may take. What converts objects and is not there is asked for again and again, behind the
+/// API server and before it.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is said of a list that took longer.
+pub(super) fn late() -> String {
+    format!("there was no answer within {} s", PATIENCE.as_secs())
+}
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -44,13 +55,24 @@ impl Remover {
             };
             let parameters = parameters.clone();
             async move {
-                let found = api.list_metadata(&parameters).await;
-                (resource, found)
+                let listed = timeout(PATIENCE, api.list_metadata(&parameters)).await;
+                (resource, listed)
             }
         });
         let mut swept = Swept::default();
         let mut lists = stream::iter(lists).buffer_unordered(AT_ONCE);
-        while let Some((resource, found)) = lists.next().await {
+        while let Some((resource, listed)) = lists.next().await {
+            let mut unlisted = |problem: String| {
+                swept.unlisted.push(Unlisted {
+                    group: resource.group.clone(),
+                    kind: resource.kind.clone(),
+                    problem,
+                });
+            };
+            let Ok(found) = listed else {
+                unlisted(late());
+                continue;
+            };
             let objects = match found {
                 Ok(objects) => objects.items,
                 // It went with its API.
@@ -62,11 +84,7 @@ impl Remover {
                 }
                 // One that is broken is in the way of those only who may have some of it.
                 Err(error @ (kube::Error::Api(_) | kube::Error::SerdeError(_))) => {
-                    swept.unlisted.push(Unlisted {
-                        group: resource.group.clone(),
-                        kind: resource.kind.clone(),
-                        problem: words::of_api(&error),
-                    });
+                    unlisted(words::of_api(&error));
                     continue;
                 }
                 Err(error) => {
