@@ -57,8 +57,8 @@ async fn broken(scene: &Scene<'_>) -> anyhow::Result<()> {
         Api::namespaced_with(case.client.clone(), &scene.namespace, &resource);
     // A client may ask again and again, and so what takes long is broken as well.
     let is_broken = async || {
-        let listed = wrecks.list(&ListParams::default());
-        let listed = tokio::time::timeout(Duration::from_secs(5), listed).await;
+        let all = ListParams::default();
+        let listed = tokio::time::timeout(Duration::from_secs(5), wrecks.list(&all)).await;
         Ok(!matches!(listed, Ok(Ok(_))))
     };
     case.eventually("broken", is_broken).await

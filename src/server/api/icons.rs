@@ -50,9 +50,12 @@ pub(super) async fn get_icon(
             return Err(ApiError::new(Code::BadRequest, message));
         }
     };
-    let icon = blocking(move || match is_small {
-        true => hub.small_icon(&package, catalog.as_deref()),
-        false => hub.icon(&package, catalog.as_deref()),
+    let icon = blocking(move || {
+        if is_small {
+            hub.small_icon(&package, catalog.as_deref())
+        } else {
+            hub.icon(&package, catalog.as_deref())
+        }
     })
     .await?;
     let mut response = respond::bytes(

@@ -103,9 +103,10 @@ pub(super) fn to_html(markdown: &str) -> String {
         Event::End(TagEnd::Heading(level)) => Some(Event::End(TagEnd::Heading(below_ours(level)))),
         Event::Html(text) | Event::InlineHtml(text) => {
             tags += text.matches('<').count();
-            Some(match tags <= MOST_TAGS {
-                true => Event::InlineHtml(text),
-                false => Event::Text(text),
+            Some(if tags <= MOST_TAGS {
+                Event::InlineHtml(text)
+            } else {
+                Event::Text(text)
             })
         }
         other => Some(other),
