@@ -32,7 +32,7 @@ help: ## List what can be made
 demo: ## A cluster with the fleet: gopher and Harbor installed, used and upgraded; PROFILE=release for fast programs
 	@PROFILE=$(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),dev) deploy/demo/run
 demo-down: ## Take the demo down
-	@deploy/demo/down
+	@PROFILE=$(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),dev) deploy/demo/down
 
 .PHONY: test test-unit test-registry test-browser test-cluster test-tutorials test-local
 test: test-unit test-registry test-browser test-local test-cluster test-tutorials ## All tests, on a real Kubernetes and a real registry
