@@ -152,9 +152,7 @@ impl Operator {
         let wanted = self.names.gophers(&namespace, pods);
         let changes = changes(&namespace, &wanted, &api.list().await?);
         let told = changes.len();
-        for change in changes {
-            api.tell(&change).await?;
-        }
+        api.tell_all(&changes).await?;
         let known: Vec<Gopher> = wanted.iter().filter_map(|it| it.gopher.clone()).collect();
         match wanted.len() - known.len() {
             0 => Ok(Fed {
@@ -168,17 +166,14 @@ impl Operator {
     /// The key of an API, out of its Secret if it is in one.
     async fn key(&self, namespace: &str, key: &ApiKey) -> Result<String, Trouble> {
         let (name, field) = match key {
-            ApiKey::Value(value) => return Ok(value.clone()),
+            ApiKey::Value(value) => return Ok(value.trim().to_owned()),
             ApiKey::Secret { name, key } => (name, key),
         };
         let secrets = Api::<Secret>::namespaced(self.client.clone(), namespace);
         let secret = secrets.get_opt(name).await;
         let secret = secret.map_err(|error| Trouble::NoKey(error.to_string()))?;
         let data = secret.and_then(|it| it.data).unwrap_or_default();
-        let value = data
-            .get(field)
-            .and_then(|it| String::from_utf8(it.0.clone()).ok());
         let words = || format!("there is no key {field} in Secret {name}");
-        value.ok_or_else(|| Trouble::NoKey(words()))
+        resource::key_in(&data, field).ok_or_else(|| Trouble::NoKey(words()))
     }
 }
