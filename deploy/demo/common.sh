@@ -21,7 +21,7 @@ fail() {
   [ -z "${2:-}" ] || printf 'hint: %s\n' "$2" >&2
   exit 3
 }
-kubectl() { "$CHANDLER_KUBECTL" "$@"; }
+kubectl() { command "$CHANDLER_KUBECTL" "$@"; }
 
 # Binaries in an image are static, and it is the Makefile that says how these are built.
 [ -n "${CARGO_BUILD_TARGET:-}" ] || fail "this is a part of \`make demo\`" "run \`make demo\` or \`make demo-down\`"

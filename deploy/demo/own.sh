@@ -38,7 +38,8 @@ remembers() {
 recalls() {
   # shellcheck disable=SC1090 # written by `remembers`
   . "$record"
-  [ -x "$CHANDLER_KUBECTL" ] || CHANDLER_KUBECTL=kubectl
+  # The one that was used may have been deleted.
+  [ -x "$CHANDLER_KUBECTL" ] || eval "$("$local" env --kubeconfig "$KUBECONFIG")"
 }
 
 # Whether the demo that was written down is still there.

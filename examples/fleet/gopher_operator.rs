@@ -3,10 +3,11 @@
 //! A pod with the label `run=random-gopher` that is ready is a gopher, and a `GopherAPI` names an API that is
 //! to know all gophers of its namespace. In every round what an API knows is compared with what it should
 //! know (`diff`), and only the difference is told (`api`). So it does not matter what happened while
-//! the operator, or the API, was away.
+//! the operator, or the API, was away. When a GopherAPI is deleted, its API forgets them first (`farewell`).
 
 mod api;
 mod diff;
+mod farewell;
 mod names;
 mod resource;
 
@@ -22,12 +23,13 @@ use kube::core::GroupVersionKind;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use self::api::GophersApi;
 use self::diff::changes;
+use self::farewell::Step;
 use self::names::Names;
 use self::resource::{ApiKey, Fed, GopherApi, Trouble};
 use crate::convert::{self, Webhook};
@@ -46,6 +48,9 @@ pub(crate) struct Args {
     /// Say in the status of each GopherAPI how it is
     #[arg(long)]
     status: bool,
+    /// Have each API forget its gophers before its GopherAPI goes
+    #[arg(long)]
+    farewell: bool,
     /// The version of GopherAPI to read
     #[arg(long, value_name = "VERSION", default_value = "v1alpha1")]
     api_version: String,
@@ -61,6 +66,7 @@ pub(crate) struct Args {
 struct Operator {
     client: Client,
     has_status: bool,
+    says_farewell: bool,
     kind: Kind,
     apis: Objects<DynamicObject>,
     pods: Objects<Pod>,
@@ -71,17 +77,17 @@ struct Operator {
 pub(crate) async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
     let client = Client::try_default().await?;
     let lease = lease::Wanted::new(client.clone(), "gopher-operator")?;
-    let feeds = lease.during(&stop, feed(client, args.status, &args.api_version));
+    let feeds = lease.during(&stop, feed(client, &args));
     let probes = serving::serve(args.probes, serving::probes(), stop.clone());
-    tokio::try_join!(probes, convert::serve(args.convert), feeds)?;
+    tokio::try_join!(probes, convert::serve(args.convert.clone()), feeds)?;
     Ok(())
 }
 
 /// Round after round.
-async fn feed(client: Client, has_status: bool, version: &str) -> anyhow::Result<()> {
+async fn feed(client: Client, args: &Args) -> anyhow::Result<()> {
     let changed = Arc::new(Notify::new());
     let targets = Targets::of_environment();
-    let gvk = GroupVersionKind::gvk("lostinbrittany.dev", version, "GopherAPI");
+    let gvk = GroupVersionKind::gvk("lostinbrittany.dev", &args.api_version, "GopherAPI");
     let kind = Kind::served(&client, &gvk).await;
     let gophers = watcher::Config::default().labels(GOPHERS);
     let operator = Operator {
@@ -90,7 +96,8 @@ async fn feed(client: Client, has_status: bool, version: &str) -> anyhow::Result
         names: Names::default(),
         http: api::client()?,
         kind,
-        has_status,
+        has_status: args.status,
+        says_farewell: args.farewell,
         client,
     };
     loop {
@@ -105,11 +112,25 @@ impl Operator {
         self.names.learn(&self.client, &pods).await;
         let apis = self.apis.all();
         stream::iter(&apis)
-            .for_each_concurrent(AT_ONCE, async |object| self.look_after(object, &pods).await)
+            .for_each_concurrent(AT_ONCE, async |object| {
+                self.look_after(object, &apis, &pods).await;
+            })
             .await;
     }
 
-    async fn look_after(&self, object: &DynamicObject, pods: &[Arc<Pod>]) {
+    async fn look_after(
+        &self,
+        object: &DynamicObject,
+        all: &[Arc<DynamicObject>],
+        pods: &[Arc<Pod>],
+    ) {
+        match farewell::step(object) {
+            Step::Hold(patch) if self.says_farewell => self.write(object, &patch).await,
+            Step::Leave(patch) if self.says_farewell => {
+                return self.leave(object, all, &patch).await;
+            }
+            _ => {}
+        }
         if object.metadata.deletion_timestamp.is_some() {
             return;
         }
@@ -140,6 +161,49 @@ impl Operator {
             .await
         {
             tracing::warn!(namespace, name, "status not written: {error}");
+        }
+    }
+
+    /// Lets a GopherAPI go, when its API has forgotten the gophers or is not to be had.
+    async fn leave(&self, object: &DynamicObject, all: &[Arc<DynamicObject>], patch: &Value) {
+        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+        if let Err(trouble) = self.forget(object, all).await {
+            tracing::warn!(namespace, name, "its gophers are not forgotten: {trouble}");
+            if !farewell::is_given_up(object, Timestamp::now()) {
+                return;
+            }
+        }
+        self.write(object, patch).await;
+    }
+
+    /// Has an API forget the gophers of a namespace, unless it is to know them by another GopherAPI.
+    async fn forget(
+        &self,
+        object: &DynamicObject,
+        all: &[Arc<DynamicObject>],
+    ) -> Result<(), Trouble> {
+        let namespace = object.namespace().unwrap_or_default();
+        let spec = GopherApi::read(object)?;
+        let is_known_by = |other: &&Arc<DynamicObject>| {
+            other.metadata.deletion_timestamp.is_none()
+                && other.namespace() == object.namespace()
+                && GopherApi::read(other).is_ok_and(|it| it.endpoint == spec.endpoint)
+        };
+        if all.iter().any(|other| is_known_by(&other)) {
+            return Ok(());
+        }
+        let key = self.key(&namespace, &spec.api_key).await?;
+        let api = GophersApi::new(&self.http, &spec.endpoint, &key);
+        api.tell_all(&changes(&namespace, &[], &api.list().await?))
+            .await
+    }
+
+    async fn write(&self, object: &DynamicObject, patch: &Value) {
+        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+        let api = self.kind.api_of(&self.client, object);
+        let (parameters, patch) = (PatchParams::default(), Patch::Merge(patch));
+        if let Err(error) = api.patch(&name, &parameters, &patch).await {
+            tracing::warn!(namespace, name, "not written: {error}");
         }
     }
 

@@ -167,7 +167,7 @@ fn said(holds: bool, reason: &'static str, message: String) -> Statement {
 
 /// Whether an object looks as its version says. Until the API server knows the webhook that converts, it gives
 /// objects of the old version out as ones of the new, and whoever wrote one of them back would spoil it.
-fn is_converted(object: &DynamicObject) -> bool {
+pub(crate) fn is_converted(object: &DynamicObject) -> bool {
     let version = object.types.as_ref().map(|it| it.api_version.as_str());
     let is_first = version.is_some_and(|it| it.ends_with("/v1alpha1"));
     object.data["spec"]["apiKey"].is_string() == is_first
