@@ -74,10 +74,10 @@ struct Operator {
     http: reqwest::Client,
 }
 
-pub(crate) async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
+pub(crate) async fn run(args: &Args, stop: CancellationToken) -> anyhow::Result<()> {
     let client = Client::try_default().await?;
     let lease = lease::Wanted::new(client.clone(), "gopher-operator")?;
-    let feeds = lease.during(&stop, feed(client, &args));
+    let feeds = lease.during(&stop, feed(client, args));
     let probes = serving::serve(args.probes, serving::probes(), stop.clone());
     tokio::try_join!(probes, convert::serve(args.convert.clone()), feeds)?;
     Ok(())

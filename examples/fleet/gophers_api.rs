@@ -75,8 +75,8 @@ struct Shared {
     stop: CancellationToken,
 }
 
-pub(crate) async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
-    let key = key(&args)?;
+pub(crate) async fn run(args: &Args, stop: CancellationToken) -> anyhow::Result<()> {
+    let key = key(args)?;
     let router = router(Burrow::default(), &key, stop.clone());
     tracing::info!(address = %args.listen, "the burrow is open");
     serving::serve(args.listen, router, stop).await

@@ -22,10 +22,9 @@ pub(crate) enum Step {
 
 /// The commands of a program that a page mentions between backticks, in its text.
 pub(crate) fn mentioned(text: &str, program: &str) -> Vec<String> {
-    let is_text = |(at, _): &(usize, &str)| at % 2 == 0;
     // Text, block, text, and so on.
-    let texts = text.split("```").enumerate().filter(is_text);
-    let spans = texts.flat_map(|(_, text)| text.split('`').skip(1).step_by(2));
+    let texts = text.split("```").step_by(2);
+    let spans = texts.flat_map(|text| text.split('`').skip(1).step_by(2));
     let commands = spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
     let start = format!("{program} ");
     commands.filter(|it| it.starts_with(&start)).collect()
