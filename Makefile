@@ -32,7 +32,7 @@ help: ## List what can be made
 demo: ## A cluster with the fleet: gopher and Harbor installed, used and upgraded; PROFILE=release for fast programs
 	@PROFILE=$(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),dev) deploy/demo/run
 demo-down: ## Take the demo down
-	@deploy/demo/down
+	@PROFILE=$(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),dev) deploy/demo/down
 
 .PHONY: test test-unit test-registry test-browser test-cluster test-tutorials test-local
 test: test-unit test-registry test-browser test-local test-cluster test-tutorials ## All tests, on a real Kubernetes and a real registry
@@ -43,6 +43,7 @@ test-registry: ## Only the tests on a real registry
 	cargo test --test registry
 test-browser: $(AXE) ## Only the tests of the page in Chromium; TEST=name for one of them
 	@tests/browser/needs.sh
+	cargo build --example fleet
 	CHANDLER_AXE=$(abspath $(AXE)) cargo test --test browser $(TEST)
 $(AXE):
 	@tests/browser/needs.sh
@@ -56,7 +57,7 @@ test-cluster: ## Only the tests on a real cluster; TEST=name for one of them
 	cargo build --example stand-in --example fleet
 	@trap '$(LOCAL) down --name test' EXIT; $(LOCAL) up --name test && RUST_TEST_THREADS=4 cargo test --test cluster $(TEST)
 # On a cluster of their own: Chandler looks after all of it.
-test-tutorials: ## Only the tests that do what the tutorials say; TEST=name for one of them
+test-tutorials: ## Only the tests that do what the tutorials say, and the demo; TEST=name for one of them
 	cargo build --bin chandler --example fleet --example pack-image
 	@trap '$(LOCAL) down --name tutorials' EXIT; $(LOCAL) up --name tutorials && \
 	  CHANDLER_TEST_CLUSTER=tutorials cargo test --test tutorials $(TEST)

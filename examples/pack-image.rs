@@ -8,9 +8,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use chandler::oci::auth::Keychain;
+use chandler::oci::client::{Registry, Settings};
 use chandler::oci::image::{Compression, File, Image, Start};
 use chandler::oci::layout;
-use chandler::oci::push::{Transport, push};
+use chandler::oci::reference::ImageReference;
 use clap::Parser;
 
 /// Where programs look for certificates.
@@ -34,7 +36,7 @@ struct Args {
     /// Leave the program as large as it is: for a registry on the same machine that is faster
     #[arg(long)]
     uncompressed: bool,
-    /// Push the image to this reference too
+    /// Push the image to this reference too, with the logins of Docker and podman
     #[arg(long, value_name = "REFERENCE")]
     push: Option<String>,
     /// Speak plain HTTP to that registry
@@ -107,12 +109,16 @@ async fn run(args: Args) -> anyhow::Result<()> {
     layout::write(&args.layout, &args.tag, &image)?;
     anstream::println!("{} in {}", image.manifest.digest, args.layout.display());
     if let Some(reference) = args.push {
-        let transport = if args.plain_http {
-            Transport::Plain
-        } else {
-            Transport::Tls
+        let target: ImageReference = reference.parse()?;
+        let mut settings = Settings {
+            keychain: Keychain::from_environment()?,
+            ..Settings::default()
         };
-        anstream::println!("{}", push(&image, &reference, transport).await?);
+        if args.plain_http {
+            settings.plain_http.insert(target.registry().to_owned());
+        }
+        let pushed = Registry::new(settings).push_image(&image, &target).await?;
+        anstream::println!("{pushed}");
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use anyhow::Context as _;
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -17,6 +18,8 @@ use serde_json::{Map, Value, json};
 
 use crate::tls::{self, Place};
 
+/// The longest review that is read: all objects of a list come in one, and each may have a megabyte and a half.
+const LONGEST: usize = 32 * 1024 * 1024;
 /// Where the annotation is.
 const KEPT: &str = "fleet.example.com/kept";
 
@@ -45,19 +48,24 @@ pub(crate) async fn serve(webhook: Option<Webhook>) -> anyhow::Result<()> {
     let Some(Webhook { address, path }) = webhook else {
         return Ok(());
     };
-    let router = Router::new().route(&path, post(async |body: Bytes| respond(&body)));
-    tls::serve(Place::hooks(address), router).await
+    tls::serve(Place::hooks(address), router(&path)).await
+}
+
+fn router(path: &str) -> Router {
+    Router::new()
+        .route(path, post(async |body: Bytes| respond(&body)))
+        .layer(DefaultBodyLimit::max(LONGEST))
 }
 
 fn respond(body: &[u8]) -> Response {
-    let Ok(mut review) = serde_json::from_slice::<Value>(body) else {
+    let review = serde_json::from_slice::<Map<String, Value>>(body);
+    let Some((mut review, request)) = review.ok().and_then(|mut review| {
+        let request = review.shift_remove("request")?;
+        Some((review, request))
+    }) else {
         return (StatusCode::BAD_REQUEST, "this is no ConversionReview").into_response();
     };
-    let request = review["request"].take();
-    review["response"] = answer(&request);
-    if let Some(fields) = review.as_object_mut() {
-        fields.shift_remove("request");
-    }
+    review.insert("response".to_owned(), answer(&request));
     axum::Json(review).into_response()
 }
 

@@ -75,20 +75,27 @@ struct Shared {
     stop: CancellationToken,
 }
 
-pub(crate) async fn run(args: Args, stop: CancellationToken) -> anyhow::Result<()> {
-    let key = match (args.api_key, args.api_key_file) {
-        (Some(key), _) => key,
-        (None, Some(file)) => fs_err::read_to_string(file)?.trim().to_owned(),
+pub(crate) async fn run(args: &Args, stop: CancellationToken) -> anyhow::Result<()> {
+    let key = key(args)?;
+    let router = router(Burrow::default(), &key, stop.clone());
+    tracing::info!(address = %args.listen, "the burrow is open");
+    serving::serve(args.listen, router, stop).await
+}
+
+/// The key without blanks around it: a header has none, and what is made of a file often does.
+fn key(args: &Args) -> anyhow::Result<String> {
+    let given = match (&args.api_key, &args.api_key_file) {
+        (Some(key), _) => key.clone(),
+        (None, Some(file)) => fs_err::read_to_string(file)?,
         (None, None) => {
             let key = random_key()?;
             tracing::info!(key, "nobody gave me a key, so this is it");
             key
         }
     };
+    let key = given.trim();
     ensure!(!key.is_empty(), "the API key is empty");
-    let router = router(Burrow::default(), &key, stop.clone());
-    tracing::info!(address = %args.listen, "the burrow is open");
-    serving::serve(args.listen, router, stop).await
+    Ok(key.to_owned())
 }
 
 fn random_key() -> anyhow::Result<String> {

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::PostParams;
 use kube::{Api, Client};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 /// For how long a Lease is taken; one that was not renewed for longer is free.
@@ -61,10 +61,11 @@ impl Wanted {
     async fn acquire(&self) {
         let mut seen = (None, Instant::now());
         loop {
-            match self.try_acquire(&mut seen).await {
-                Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => tracing::warn!(lease = self.name, "{error}"),
+            match timeout(DEADLINE, self.try_acquire(&mut seen)).await {
+                Ok(Ok(true)) => return,
+                Ok(Ok(false)) => {}
+                Ok(Err(error)) => tracing::warn!(lease = self.name, "{error}"),
+                Err(_) => tracing::warn!(lease = self.name, "the API server does not answer"),
             }
             sleep(PERIOD).await;
         }
@@ -100,13 +101,13 @@ impl Wanted {
         let mut renewed = Instant::now();
         loop {
             sleep(PERIOD).await;
-            match self.try_renew().await {
-                Ok(true) => renewed = Instant::now(),
-                Ok(false) => bail!("somebody else has the Lease {}", self.name),
-                Err(error) => tracing::warn!(lease = self.name, "{error}"),
-            }
-            if renewed.elapsed() > DEADLINE {
-                bail!("the Lease {} could not be renewed in time", self.name);
+            // Others count from when it was written, which may be long before we hear of that, if we ever do.
+            let asked = Instant::now();
+            match timeout_at(renewed + DEADLINE, self.try_renew()).await {
+                Ok(Ok(true)) => renewed = asked,
+                Ok(Ok(false)) => bail!("somebody else has the Lease {}", self.name),
+                Ok(Err(error)) => tracing::warn!(lease = self.name, "{error}"),
+                Err(_) => bail!("the Lease {} could not be renewed in time", self.name),
             }
         }
     }
@@ -132,8 +133,10 @@ impl Wanted {
             }
             Ok::<_, kube::Error>(())
         };
-        if let Err(error) = given.await {
-            tracing::warn!(lease = self.name, "not given back: {error}");
+        match timeout(DEADLINE, given).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(lease = self.name, "not given back: {error}"),
+            Err(_) => tracing::warn!(lease = self.name, "not given back: nobody answers"),
         }
     }
 
@@ -161,5 +164,38 @@ fn taken(outcome: kube::Result<Lease>) -> kube::Result<bool> {
         Ok(_) => Ok(true),
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    /// A Lease in a cluster whose API server takes requests and never answers.
+    fn unanswered() -> Wanted {
+        let service = tower::service_fn(|_| {
+            std::future::pending::<Result<axum::response::Response, Infallible>>()
+        });
+        Wanted {
+            api: Api::namespaced(Client::new(service, "default"), "default"),
+            name: "one".to_owned(),
+            identity: "us".to_owned(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_is_lost_before_others_may_have_it_although_nobody_answers() {
+        let start = Instant::now();
+        unanswered().renew().await.expect_err("it is lost");
+        assert!(start.elapsed() < DURATION, "{:?}", start.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_gives_a_lease_back_does_not_wait_for_ever() {
+        let start = Instant::now();
+        unanswered().give_back().await;
+        assert!(start.elapsed() <= DEADLINE);
     }
 }

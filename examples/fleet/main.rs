@@ -70,8 +70,8 @@ async fn run(program: Program) -> anyhow::Result<()> {
     let stop = when_told()?;
     match program {
         Program::RandomGopher(args) => random_gopher::run(&args, stop).await,
-        Program::GophersApi(args) => gophers_api::run(args, stop).await,
-        Program::GopherOperator(args) => gopher_operator::run(args, stop).await,
+        Program::GophersApi(args) => gophers_api::run(&args, stop).await,
+        Program::GopherOperator(args) => gopher_operator::run(&args, stop).await,
         Program::StandIn(args) => stand_in::run(args, stop).await,
     }
 }

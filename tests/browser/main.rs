@@ -11,6 +11,7 @@ mod support;
 
 mod access;
 mod browse;
+mod gophers;
 mod hostile;
 mod installed;
 mod looks;

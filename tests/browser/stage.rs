@@ -45,9 +45,27 @@ pub(crate) async fn with_stock(
     with_router(desk.router.clone(), test).await;
 }
 
-/// Runs a test in a browser that looks at a hub. The browser ends in any case.
+/// Runs a test in a browser that looks at a hub.
 pub(crate) async fn with_router(
     router: Router,
+    test: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>,
+) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let hub = format!("http://{}", listener.local_addr().unwrap());
+    // As the server itself does it: who asks is known.
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
+    let serving = tokio::spawn(async move { axum::serve(listener, router).await });
+    let outcome = AssertUnwindSafe(with_address(hub, test)).catch_unwind();
+    let outcome = outcome.await;
+    serving.abort();
+    if let Err(panic) = outcome {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Runs a test in a browser that looks at what somebody else serves. The browser ends in any case.
+pub(crate) async fn with_address(
+    hub: String,
     test: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>,
 ) {
     // The test harness names each thread after its test.
@@ -55,11 +73,6 @@ pub(crate) async fn with_router(
         .name()
         .unwrap_or("test")
         .replace("::", "-");
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let hub = format!("http://{}", listener.local_addr().unwrap());
-    // As the server itself does it: who asks is known.
-    let router = router.into_make_service_with_connect_info::<SocketAddr>();
-    let serving = tokio::spawn(async move { axum::serve(listener, router).await });
     let stage = match Stage::open(name, hub).await {
         Ok(stage) => stage,
         Err(error) => panic!("{error:#}"),
@@ -74,7 +87,6 @@ pub(crate) async fn with_router(
         let _ = stage.picture("failed").await;
     }
     let _ = stage.browser.quit().await;
-    serving.abort();
     match outcome {
         Ok(Ok(())) => {}
         Ok(Err(error)) => panic!("{error:#}"),

@@ -2,8 +2,10 @@
 
 use anyhow::{Context as _, ensure};
 use chandler::api::subscription::Subscription;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::support::case::on_cluster;
@@ -73,6 +75,44 @@ async fn etcd_lives_in_its_namespace() {
         says_then: json!(5),
     })
     .await;
+}
+
+/// One of the steps that lead from the first version of etcd to the last ones.
+async fn etcd_goes_from(channel: &str, whom: For, versions: [&str; 2]) {
+    let spec = json!({"size": 3, "version": "3.2.13"});
+    lives(Seed {
+        packages: &["etcd"],
+        channel,
+        whom,
+        versions,
+        resource: resource("etcd.database.coreos.com/v1beta2", "EtcdCluster", &spec),
+        at: "/status/members/ready",
+        says: json!(["one-0", "one-1", "one-2"]),
+        change: json!({"spec": {"size": 1}}),
+        says_then: json!(["one-0"]),
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn etcd_lives_since_its_first_version() {
+    let versions = ["etcdoperator-community.v0.6.1", "etcdoperator.v0.9.0"];
+    etcd_goes_from("singlenamespace-alpha", For::Own, versions).await;
+}
+
+#[tokio::test]
+async fn etcd_goes_from_one_namespace_to_the_whole_cluster() {
+    let versions = ["etcdoperator.v0.9.0", "etcdoperator.v0.9.2-clusterwide"];
+    etcd_goes_from("clusterwide-alpha", For::All, versions).await;
+}
+
+#[tokio::test]
+async fn etcd_lives_in_the_whole_cluster() {
+    let versions = [
+        "etcdoperator.v0.9.2-clusterwide",
+        "etcdoperator.v0.9.4-clusterwide",
+    ];
+    etcd_goes_from("clusterwide-alpha", For::All, versions).await;
 }
 
 #[tokio::test]
@@ -238,23 +278,49 @@ async fn a_load_balancer_lives_with_the_networks_that_it_needs() {
 
 #[tokio::test]
 async fn networks_live_in_the_whole_cluster() {
-    lives(Seed {
-        packages: &["multus"],
-        channel: "stable",
-        whom: For::All,
-        versions: ["multus.v3.9.0", "multus.v4.0.2"],
-        // Nobody says anything about a network; it is there to be named.
-        resource: resource(
-            "k8s.cni.cncf.io/v1",
-            "NetworkAttachmentDefinition",
-            &json!({"config": "{}"}),
-        ),
-        at: "/spec/config",
-        says: json!("{}"),
-        change: json!({"spec": {"config": "{\"type\": \"macvlan\"}"}}),
-        says_then: json!("{\"type\": \"macvlan\"}"),
+    on_cluster(async |case| {
+        let Some(stage) = Stage::set(case, &["multus"], For::All).await? else {
+            return Ok(());
+        };
+        stage.install("multus", "stable", "multus.v3.9.0").await?;
+        let first = acting_pod(&stage, None).await?;
+        // Nobody says anything about a network; it is there to be named, and says only what networks can say.
+        let network = |config: Value| {
+            let spec = json!({"config": config});
+            resource("k8s.cni.cncf.io/v1", "NetworkAttachmentDefinition", &spec)
+        };
+        let networks = stage.create(&network(json!("{}"))).await?;
+        stage.next("multus", "multus.v4.0.2").await?;
+        acting_pod(&stage, Some(&first)).await?;
+        let kept = networks.get("one").await?;
+        ensure!(kept.data["spec"]["config"] == "{}", "{kept:?}");
+        let odd: DynamicObject = serde_json::from_value(network(json!(3)))?;
+        let refused = networks.replace("one", &PostParams::default(), &odd).await;
+        ensure!(refused.is_err(), "a network is no number");
+        stage.remove("multus").await
     })
     .await;
+}
+
+/// The pod that has the Lease of the networks' operator, once that is another one than before.
+async fn acting_pod(stage: &Stage<'_>, before: Option<&str>) -> anyhow::Result<String> {
+    let scene = &stage.scene;
+    let (leases, pods) = (scene.api::<Lease>(), scene.api::<Pod>());
+    let acting = async || {
+        let lease = leases.get_opt("multus-operator").await?;
+        let holder = lease
+            .and_then(|it| it.spec)
+            .and_then(|it| it.holder_identity);
+        let holder = holder.filter(|it| !it.is_empty() && Some(it.as_str()) != before);
+        let Some(holder) = holder else {
+            return Ok(None);
+        };
+        let pod = pods.get_opt(&holder).await?;
+        anyhow::Ok(pod.map(|_| holder))
+    };
+    let waits = async || Ok(acting().await?.is_some());
+    scene.case.eventually("acting", waits).await?;
+    acting().await?.context("nobody acts any more")
 }
 
 #[tokio::test]

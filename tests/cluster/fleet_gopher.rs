@@ -237,6 +237,15 @@ async fn gopher_apis_of_the_first_version_live_on_in_the_second() {
 
         burrow.scale(1).await?;
         burrow.knows(1).await?;
+
+        // The other one says that the API is to know them; with the last one they are forgotten.
+        new.delete("of-v1alpha1", &DeleteParams::default()).await?;
+        let is_gone = |it: Option<&DynamicObject>| it.is_none();
+        case.wait(&new, "of-v1alpha1", "gone", is_gone).await?;
+        ensure!(burrow.known().await?.len() == 1, "it is known by another");
+        new.delete("of-v1beta1", &DeleteParams::default()).await?;
+        case.wait(&new, "of-v1beta1", "gone", is_gone).await?;
+        ensure!(burrow.get("gophers").await?.trim() == "[]", "left behind");
         stage.remove("gopher").await
     })
     .await;

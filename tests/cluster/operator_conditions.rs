@@ -103,6 +103,50 @@ async fn an_upgrade_from_a_catalog_waits_for_the_operator_and_then_for_the_admin
     .await;
 }
 
+/// What somebody changes in the Deployment is changed back, to what the Subscription adjusts as well.
+async fn is_put_right(scene: &Scene<'_>) -> anyhow::Result<()> {
+    let image = |it: &Deployment| {
+        let pod = it.spec.as_ref()?.template.spec.as_ref()?;
+        pod.containers[0].image.clone()
+    };
+    let before = scene.api::<Deployment>().get("gopher").await?;
+    let other = json!([{"name": "operator", "image": "example.com/other"}]);
+    let change = json!({"spec": {"template": {"spec": {"containers": other}}}});
+    scene.patch::<Deployment>("gopher", change).await?;
+    let as_before = |it: &Deployment| image(it) == image(&before);
+    let now = scene.until("gopher", "as before", as_before).await?;
+    let pod = serde_json::to_value(&now)?["spec"]["template"]["spec"].take();
+    let env = pod["containers"][0]["env"].as_array().cloned();
+    ensure!(
+        env.unwrap_or_default()
+            .iter()
+            .any(|it| it["name"] == "BURROW"),
+        "what the Subscription adjusts was lost: {pod}"
+    );
+    Ok(())
+}
+
+/// A certificate that is about to expire is made anew.
+async fn is_renewed(scene: &Scene<'_>) -> anyhow::Result<()> {
+    let hour = Duration::from_hours(1);
+    let expiring = expiring::secret(&scene.namespace, "gopher-service", hour)?;
+    let data = expiring["data"].clone();
+    let name = "gopher-service-cert";
+    scene.patch::<Secret>(name, json!({"data": data})).await?;
+    let is_another = |secret: &Secret| {
+        serde_json::to_value(&secret.data).is_ok_and(|now| now["tls.crt"] != data["tls.crt"])
+    };
+    scene.until(name, "renewed", is_another).await?;
+    scene
+        .until(
+            "gopher.v1.0.0",
+            "certain when it is renewed next",
+            |csv: &ClusterServiceVersion| status(csv).certs_last_updated.is_some(),
+        )
+        .await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_version_whose_upgrade_is_held_is_put_right_and_its_certificate_renewed() {
     on_cluster(async |case| {
@@ -126,41 +170,8 @@ async fn a_version_whose_upgrade_is_held_is_put_right_and_its_certificate_renewe
         is_held(&scene, "gopher.v2.0.0").await?;
         scene.in_phase("gopher.v1.0.0", CsvPhase::Replacing).await?;
 
-        let image = |it: &Deployment| {
-            let pod = it.spec.as_ref()?.template.spec.as_ref()?;
-            pod.containers[0].image.clone()
-        };
-        let before = scene.api::<Deployment>().get("gopher").await?;
-        let other = json!([{"name": "operator", "image": "example.com/other"}]);
-        let change = json!({"spec": {"template": {"spec": {"containers": other}}}});
-        scene.patch::<Deployment>("gopher", change).await?;
-        let as_before = |it: &Deployment| image(it) == image(&before);
-        let now = scene.until("gopher", "as before", as_before).await?;
-        let pod = serde_json::to_value(&now)?["spec"]["template"]["spec"].take();
-        let env = pod["containers"][0]["env"].as_array().cloned();
-        ensure!(
-            env.unwrap_or_default()
-                .iter()
-                .any(|it| it["name"] == "BURROW"),
-            "what the Subscription adjusts was lost: {pod}"
-        );
-
-        let hour = Duration::from_hours(1);
-        let expiring = expiring::secret(&scene.namespace, "gopher-service", hour)?;
-        let data = expiring["data"].clone();
-        let name = "gopher-service-cert";
-        scene.patch::<Secret>(name, json!({"data": data})).await?;
-        let is_renewed = |secret: &Secret| {
-            serde_json::to_value(&secret.data).is_ok_and(|now| now["tls.crt"] != data["tls.crt"])
-        };
-        scene.until(name, "renewed", is_renewed).await?;
-        scene
-            .until(
-                "gopher.v1.0.0",
-                "certain when it is renewed next",
-                |csv: &ClusterServiceVersion| status(csv).certs_last_updated.is_some(),
-            )
-            .await?;
+        is_put_right(&scene).await?;
+        is_renewed(&scene).await?;
 
         let older = scene
             .api::<ClusterServiceVersion>()

@@ -182,9 +182,25 @@ async fn clear(case: &Case, name: &str) -> anyhow::Result<()> {
     let none = json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}});
     api.patch(name, &PatchParams::default(), &Patch::Merge(none))
         .await?;
+    release(case, name).await?;
     api.delete(name, &DeleteParams::default()).await?;
     let is_gone = |crd: Option<&CustomResourceDefinition>| crd.is_none();
     case.wait(&api, name, "gone", is_gone).await
+}
+
+/// Lets go of objects that wait for an operator which is gone.
+async fn release(case: &Case, crd: &str) -> anyhow::Result<()> {
+    let line = "{range .items[*]}{.metadata.namespace} {.metadata.name}{\"\\n\"}{end}";
+    let list = ["get", crd, "-A", "-o", &format!("jsonpath={line}")];
+    let free = r#"{"metadata": {"finalizers": null}}"#;
+    for object in case.cluster.kubectl(&list).await?.lines() {
+        if let Some((namespace, name)) = object.split_once(' ') {
+            let patch = ["patch", crd, name, "--type", "merge", "-p", free];
+            let patch = [&patch[..], &["-n", namespace]].concat();
+            case.cluster.kubectl(&patch).await?;
+        }
+    }
+    Ok(())
 }
 
 /// A namespace with an OperatorGroup and the catalog, where operators really run.

@@ -80,9 +80,12 @@ impl fmt::Display for Write {
 /// Says after which write the door is shut, given those that were done.
 type Shut = Box<dyn Fn(&[Write]) -> bool + Send>;
 
+/// Says which requests are meant, by their method and path.
+type Meant = Box<dyn Fn(&Method, &str) -> bool + Send + Sync>;
+
 /// Requests that wait at the door until they are let through.
 struct Hold {
-    is_meant: Box<dyn Fn(&Method, &str) -> bool + Send + Sync>,
+    is_meant: Meant,
     reached: CancellationToken,
     released: CancellationToken,
 }

@@ -86,7 +86,7 @@ pub async fn push_program(case: &Case, program: &str) -> anyhow::Result<Option<S
 }
 
 /// An example's binary, beside the folder of this test's own.
-fn binary(program: &str) -> anyhow::Result<PathBuf> {
+pub fn binary(program: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let profile = own
         .parent()

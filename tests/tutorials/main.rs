@@ -1,4 +1,4 @@
-//! The tutorials, command by command, on a real Kubernetes and a real registry.
+//! The tutorials, command by command, and the demo, on a real Kubernetes and a real registry.
 //!
 //! What a reader would type is typed here, in the order of the page: a command that fails, that is unknown,
 //! or that prints something else than the page shows fails the test.
@@ -18,6 +18,7 @@
 )]
 #[path = "../support/cluster.rs"]
 mod cluster;
+mod demo;
 mod page;
 mod session;
 mod stage;
@@ -25,9 +26,19 @@ mod stage;
 use anyhow::ensure;
 
 use cluster::repository;
-use page::{Page, Step};
+use page::{Page, Step, mentioned};
 use session::Session;
 use stage::Stage;
+
+/// What users read.
+const PAGES: [&str; 6] = [
+    "README.md",
+    "docs/explanations.md",
+    "docs/tutorials/admin.md",
+    "docs/tutorials/browser.md",
+    "docs/tutorials/publisher.md",
+    "docs/tutorials/subscriber.md",
+];
 
 #[tokio::test]
 async fn what_the_tutorial_for_browsers_says_is_so() {
@@ -59,6 +70,38 @@ async fn what_the_tutorial_for_publishers_says_is_so() {
         return;
     };
     follow("publisher", &mut stage.session().unwrap());
+}
+
+#[test]
+fn commands_that_are_only_mentioned_exist_with_the_options_that_are_named() {
+    let mut session = Session::start(&[]).unwrap();
+    let mut count = 0;
+    for page in PAGES {
+        let text = fs_err::read_to_string(repository().join(page)).unwrap();
+        for command in mentioned(&text, "chandler") {
+            let words: Vec<&str> = command.split(' ').collect();
+            let (options, others): (Vec<&str>, Vec<&str>) =
+                words.into_iter().partition(|it| it.starts_with('-'));
+            // Before the first option, where nothing is the value of one.
+            let until = command.find(" -").unwrap_or(command.len());
+            let asked = format!("{} --help", &command[..until]);
+            assert!(others.len() > 1, "{page}: {command}");
+            for option in options.into_iter().chain(["--help"]) {
+                let shown = [format!("…{option}…")];
+                session
+                    .does(&asked, &shown)
+                    .unwrap_or_else(|error| panic!("{page}: `{command}`: {error:#}"));
+            }
+            count += 1;
+        }
+        for command in mentioned(&text, "make") {
+            let target = command.split(' ').nth(1).unwrap_or_default();
+            let makefile = fs_err::read_to_string(repository().join("Makefile")).unwrap();
+            let is_there = makefile.contains(&format!("\n{target}: "));
+            assert!(is_there, "{page}: there is no `{command}`");
+        }
+    }
+    assert!(count > 20, "{count}");
 }
 
 #[test]

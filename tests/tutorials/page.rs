@@ -20,6 +20,16 @@ pub(crate) enum Step {
     Command { line: String, shown: Vec<String> },
 }
 
+/// The commands of a program that a page mentions between backticks, in its text.
+pub(crate) fn mentioned(text: &str, program: &str) -> Vec<String> {
+    // Text, block, text, and so on.
+    let texts = text.split("```").step_by(2);
+    let spans = texts.flat_map(|text| text.split('`').skip(1).step_by(2));
+    let commands = spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
+    let start = format!("{program} ");
+    commands.filter(|it| it.starts_with(&start)).collect()
+}
+
 impl Page {
     pub(crate) fn read(text: &str) -> anyhow::Result<Self> {
         let mut steps = Vec::new();
@@ -111,6 +121,12 @@ fn is_like(shown: &str, printed: &str) -> bool {
         left = &left[at + part.len()..];
     }
     left.ends_with(last)
+}
+
+#[test]
+fn commands_in_the_text_are_found_although_lines_end_in_them() {
+    let text = "Try `sail out`, or `sail\nhome --fast`.\n\n```console\n$ sail away `date`\n```\n\nNot `sailor one`.\n";
+    assert_eq!(mentioned(text, "sail"), ["sail out", "sail home --fast"]);
 }
 
 #[test]

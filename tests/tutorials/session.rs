@@ -16,9 +16,8 @@ use crate::page::missing;
 /// How long a command may take, and how long what only looks is repeated until it sees what is shown.
 const PATIENCE: Duration = Duration::from_mins(3);
 /// What looks and changes nothing: a reader would look again.
-const LOOKS: [&str; 10] = [
+const LOOKS: [&str; 9] = [
     "kubectl get ",
-    "kubectl wait ",
     "curl ",
     "chandler list",
     "chandler status",

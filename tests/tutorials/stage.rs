@@ -11,7 +11,7 @@ use crate::session::Session;
 
 /// A cluster, for one tutorial at a time.
 pub(crate) struct Stage {
-    cluster: &'static Cluster,
+    pub(crate) cluster: &'static Cluster,
     _turn: MutexGuard<'static, ()>,
 }
 

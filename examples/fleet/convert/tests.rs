@@ -1,5 +1,10 @@
 //! What becomes of objects on their way to another version and back.
 
+use axum::body::Body;
+use axum::http::Request;
+use http_body_util::BodyExt as _;
+use tower::ServiceExt as _;
+
 use super::*;
 
 const ALPHA: &str = "lostinbrittany.dev/v1alpha1";
@@ -121,4 +126,40 @@ fn a_webhook_is_an_address_and_maybe_a_path() {
         "/webhook/v1/crd-conversion"
     );
     assert!("nowhere".parse::<Webhook>().is_err());
+}
+
+/// What is answered to a body.
+async fn posted(body: String) -> (StatusCode, Value) {
+    let request = Request::post("/convert").body(Body::from(body));
+    let answer = router("/convert").oneshot(request.expect("a request"));
+    let answer = answer.await.expect("an answer");
+    let status = answer.status();
+    let body = answer.into_body().collect().await.expect("a body");
+    let body = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
+    (status, body)
+}
+
+#[tokio::test]
+async fn a_list_of_many_objects_is_converted_at_once() {
+    let objects = vec![gopher_api(ALPHA, &json!("k".repeat(1_000_000))); 4];
+    let review = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+        "request": {"uid": "1", "desiredAPIVersion": BETA, "objects": objects},
+    });
+    let (status, answer) = posted(review.to_string()).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(answer["kind"], "ConversionReview");
+    let converted = answer["response"]["convertedObjects"].as_array();
+    assert_eq!(converted.map(Vec::len), Some(4));
+}
+
+#[tokio::test]
+async fn what_is_no_review_is_refused() {
+    for odd in ["", "[]", "3", "null", "{}", "{\"request\""] {
+        assert_eq!(
+            posted(odd.to_owned()).await.0,
+            StatusCode::BAD_REQUEST,
+            "{odd}"
+        );
+    }
 }

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
+use http_body_util::{BodyExt as _, Limited};
 use k8s_openapi::api::core::v1::Pod;
+use kube::client::Body;
 use kube::{Client, ResourceExt as _};
 
 use super::diff::{Wanted, id};
@@ -13,6 +15,8 @@ use crate::gopher::Gopher;
 
 /// How long a pod may take to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// The longest answer that is read: a name and some blanks.
+const LONGEST: usize = 128;
 /// How many are asked at once.
 const AT_ONCE: usize = 8;
 
@@ -95,16 +99,35 @@ fn container(pod: &Pod) -> Option<Container> {
 async fn ask(client: &Client, pod: &Pod) -> Option<String> {
     let (namespace, name) = (pod.namespace()?, pod.name_any());
     let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/proxy/gopher/name");
-    let request = http::Request::get(path).body(Vec::new()).ok()?;
-    let answer = tokio::time::timeout(PATIENCE, client.request_text(request)).await;
-    let words = match answer {
-        Ok(Ok(said)) if is_name(said.trim()) => return Some(said.trim().to_owned()),
-        Ok(Ok(_)) => "it tells no name".to_owned(),
-        Ok(Err(error)) => error.to_string(),
+    let words = match tokio::time::timeout(PATIENCE, told(client, &path)).await {
+        Ok(Ok(name)) => return Some(name),
+        Ok(Err(words)) => words,
         Err(_) => "it takes too long".to_owned(),
     };
     tracing::warn!(namespace, pod = name, "who are you? {words}");
     None
+}
+
+/// The name that is told at a path, or in words why there is none. Whoever talks on and on is not listened to.
+async fn told(client: &Client, path: &str) -> Result<String, String> {
+    let request = http::Request::get(path)
+        .body(Body::empty())
+        .map_err(|error| error.to_string())?;
+    let answer = client
+        .send(request)
+        .await
+        .map_err(|error| error.to_string())?;
+    if !answer.status().is_success() {
+        return Err(format!("it answers {}", answer.status()));
+    }
+    let body = Limited::new(answer.into_body(), LONGEST).collect().await;
+    let body = body.map_err(|error| error.to_string())?.to_bytes();
+    let name = std::str::from_utf8(&body).unwrap_or_default().trim();
+    if is_name(name) {
+        Ok(name.to_owned())
+    } else {
+        Err("it tells no name".to_owned())
+    }
 }
 
 /// A name becomes part of an address.
@@ -115,7 +138,11 @@ fn is_name(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use serde_json::{Value, json};
+
+    use axum::response::IntoResponse as _;
 
     use super::*;
 
@@ -165,6 +192,32 @@ mod tests {
     fn a_pod_that_is_not_ready_is_no_gopher() {
         let unready = pod(&json!({"/status/conditions/0/status": "False"}));
         assert!(knowing("c1").gophers("a", &[unready]).is_empty());
+    }
+
+    /// A cluster in which every pod answers this.
+    fn answering(answer: fn() -> axum::response::Response) -> Client {
+        let service = tower::service_fn(move |_| async move { Ok::<_, Infallible>(answer()) });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_talks_on_and_on_is_not_listened_to() {
+        let client = answering(|| {
+            let words = stream::repeat(Ok::<_, Infallible>("poet"));
+            axum::response::Response::new(axum::body::Body::from_stream(words))
+        });
+        let words = told(&client, "/").await.expect_err("no name");
+        assert!(words.contains("limit"), "{words}");
+    }
+
+    #[tokio::test]
+    async fn what_a_pod_tells_is_a_name_only_if_it_means_it() {
+        let poet = answering(|| "poet\n".into_response());
+        assert_eq!(told(&poet, "/").await.as_deref(), Ok("poet"));
+        let lost = answering(|| (http::StatusCode::NOT_FOUND, "poet").into_response());
+        assert!(told(&lost, "/").await.is_err());
+        let odd = answering(|| "<b>".into_response());
+        assert!(told(&odd, "/").await.is_err());
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! The `GopherAPI`: what it wants, in any version, and what is said about it.
 
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::DynamicObject;
 use serde::Deserialize;
@@ -111,6 +114,12 @@ impl GopherApi {
     }
 }
 
+/// A key in a Secret. Many Secrets are made of files, which end with the end of a line; a key does not.
+pub(crate) fn key_in(data: &BTreeMap<String, ByteString>, field: &str) -> Option<String> {
+    let key = std::str::from_utf8(&data.get(field)?.0).ok()?.trim();
+    (!key.is_empty()).then(|| key.to_owned())
+}
+
 /// The status to write, if it is news.
 pub(crate) fn status(
     object: &DynamicObject,
@@ -158,7 +167,7 @@ fn said(holds: bool, reason: &'static str, message: String) -> Statement {
 
 /// Whether an object looks as its version says. Until the API server knows the webhook that converts, it gives
 /// objects of the old version out as ones of the new, and whoever wrote one of them back would spoil it.
-fn is_converted(object: &DynamicObject) -> bool {
+pub(crate) fn is_converted(object: &DynamicObject) -> bool {
     let version = object.types.as_ref().map(|it| it.api_version.as_str());
     let is_first = version.is_some_and(|it| it.ends_with("/v1alpha1"));
     object.data["spec"]["apiKey"].is_string() == is_first
@@ -200,6 +209,16 @@ mod tests {
             key("v1beta1", &json!(3)),
             Err(Trouble::Malformed(_))
         ));
+    }
+
+    #[test]
+    fn a_key_in_a_secret_ends_before_the_end_of_its_line() {
+        let data = |text: &[u8]| BTreeMap::from([("k".to_owned(), ByteString(text.to_vec()))]);
+        assert_eq!(key_in(&data(b"secret\n"), "k").as_deref(), Some("secret"));
+        for none in [&b"\n"[..], b"", b"\xff"] {
+            assert_eq!(key_in(&data(none), "k"), None);
+        }
+        assert_eq!(key_in(&data(b"secret"), "other"), None);
     }
 
     #[test]

@@ -44,8 +44,17 @@ function live(is) {
   state.classList.toggle("live", is);
 }
 
-// It connects again by itself when the server was away.
-const events = new EventSource("events");
-events.onopen = () => live(true);
-events.onerror = () => live(false);
-events.onmessage = (event) => show(JSON.parse(event.data));
+// How long is waited before the server is asked again that turned us away, in milliseconds.
+const AGAIN = 1000;
+
+function follow() {
+  const events = new EventSource("events");
+  events.onopen = () => live(true);
+  events.onmessage = (event) => show(JSON.parse(event.data));
+  events.onerror = () => {
+    live(false);
+    // It connects again by itself when the server was away, but not after an answer that was no.
+    if (events.readyState === EventSource.CLOSED) setTimeout(follow, AGAIN);
+  };
+}
+follow();

@@ -157,3 +157,11 @@ fn a_chosen_key_is_long_and_never_the_same() {
     let keys = [random_key(), random_key()].map(|key| key.expect("a key"));
     assert!(keys[0].len() == 30 && keys[0] != keys[1]);
 }
+
+#[test]
+fn a_key_has_no_blanks_around_it() {
+    let given = |text: &str| Args::try_parse_from(["gophers-api", "--api-key", text]);
+    let read = |text: &str| key(&given(text).expect("arguments"));
+    assert_eq!(read("correct-horse\n").expect("a key"), RIGHT);
+    assert!(read(" \n").is_err());
+}

@@ -12,7 +12,8 @@ pub(in crate::cli) struct Deploy {
     /// Also the namespace `operators` with an OperatorGroup for the whole cluster, as OperatorHub.io's
     /// install commands expect it
     ///
-    /// kubectl knows OperatorGroups only after the CRDs are there: in a new cluster, apply twice.
+    /// No cluster takes an OperatorGroup before it knows what that is: in a new one, apply the output of
+    /// `chandler crds` first.
     #[arg(long)]
     pub(in crate::cli) with_operators: bool,
     /// Further arguments of `chandler run`, such as `--plain-http=registry.local:5000`
