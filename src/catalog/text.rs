@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-/// How long a name may be; the longest real one has 90 characters.
+/// How long a name may be; the longest of OperatorHub.io has half of that.
 const LONGEST_NAME: usize = 120;
 /// How long a keyword or a category may be, and how many of them count.
 const LONGEST_WORD: usize = 80;
