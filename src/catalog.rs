@@ -8,3 +8,4 @@ pub mod search;
 pub mod source;
 pub mod store;
 pub mod template;
+pub mod text;

@@ -28,7 +28,7 @@ mod tests;
 use std::path::PathBuf;
 
 pub use build::{Builder, Problem};
-pub use read::Index;
+pub use read::{Index, LeftOut};
 pub use record::{
     BundleRecord, ChannelRecord, EntryRecord, InstallModes, PackageRecord, Span, Summary,
 };

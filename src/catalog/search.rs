@@ -33,6 +33,14 @@ const WEIGHTS: [(Place, u16); 6] = [
     (Place::Description, 10),
 ];
 
+/// How much more counts what is called as it is asked for: more than all words together.
+const WHOLE_NAME: u16 = 20_000;
+const WHOLE_DISPLAY_NAME: u16 = 10_000;
+/// Begins the term of a whole name, and no word.
+const WHOLE: char = '=';
+/// Shorter words together are the beginning of too many others.
+const WORTH_JOINING: usize = 4;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Name,
@@ -61,22 +69,56 @@ impl SearchIndex {
     pub fn of(summaries: &[Summary]) -> Self {
         let mut terms: BTreeMap<String, Vec<(u32, u16)>> = BTreeMap::new();
         for (document, summary) in (0..).zip(summaries) {
+            let mut add = |term: String, weight: u16| {
+                let postings = terms.entry(term).or_default();
+                match postings.last_mut() {
+                    Some((last, best)) if *last == document => *best = weight.max(*best),
+                    _ => postings.push((document, weight)),
+                }
+            };
             for (place, weight) in WEIGHTS {
                 for word in words(&place.text(summary)) {
-                    let postings = terms.entry(word).or_default();
-                    match postings.last_mut() {
-                        Some((last, best)) if *last == document => *best = weight.max(*best),
-                        _ => postings.push((document, weight)),
-                    }
+                    add(word, weight);
                 }
+            }
+            for (name, weight) in [
+                (&summary.name, WHOLE_NAME),
+                (&summary.display_name, WHOLE_DISPLAY_NAME),
+            ] {
+                add(whole(&joined(name)), weight);
             }
         }
         let (terms, postings) = terms.into_iter().unzip();
         Self { terms, postings }
     }
 
-    /// The documents that have every word, the best first; equals in the order of the documents.
+    /// The documents that have every word, the best first; equals in the order of the documents. Words
+    /// that others write as one count as that one, and what is called so comes before all others.
     pub fn find(&self, query: &str) -> Vec<Hit> {
+        let mut found = self.with_every_word(query);
+        let joined = joined(query);
+        if joined.chars().count() >= WORTH_JOINING {
+            for (document, score) in self.beginning_with(&joined) {
+                let best = found.entry(document).or_default();
+                *best = score.max(*best);
+            }
+        }
+        if !joined.is_empty()
+            && let Ok(at) = self.terms.binary_search(&whole(&joined))
+        {
+            for (document, weight) in self.postings.get(at).into_iter().flatten() {
+                *found.entry(*document).or_default() += u32::from(*weight);
+            }
+        }
+        let mut hits: Vec<Hit> = found
+            .into_iter()
+            .map(|(document, score)| Hit { document, score })
+            .collect();
+        hits.sort_by(|a, b| b.score.cmp(&a.score).then(a.document.cmp(&b.document)));
+        hits
+    }
+
+    fn with_every_word(&self, query: &str) -> BTreeMap<u32, u32> {
         let mut found: Option<BTreeMap<u32, u32>> = None;
         for word in words(query) {
             let scores = self.scores(&word);
@@ -90,18 +132,26 @@ impl SearchIndex {
                     .collect(),
             });
         }
-        let mut hits: Vec<Hit> = found
-            .unwrap_or_default()
-            .into_iter()
-            .map(|(document, score)| Hit { document, score })
-            .collect();
-        hits.sort_by(|a, b| b.score.cmp(&a.score).then(a.document.cmp(&b.document)));
-        hits
+        found.unwrap_or_default()
     }
 
     /// How well each document fits one word: whole, as the beginning of a word, or misspelt. A
     /// misspelling is thought of only where nothing fits as it is written.
     fn scores(&self, word: &str) -> BTreeMap<u32, u32> {
+        let mut scores = self.beginning_with(word);
+        let allowed = allowed_typos(word);
+        if scores.is_empty() && allowed > 0 {
+            for (at, term) in self.terms.iter().enumerate() {
+                if !term.starts_with(WHOLE) && within_distance(word, term, allowed) {
+                    self.credit(at, 1, &mut scores);
+                }
+            }
+        }
+        scores
+    }
+
+    /// How well each document fits a word as it is written.
+    fn beginning_with(&self, word: &str) -> BTreeMap<u32, u32> {
         let mut scores = BTreeMap::new();
         let start = self.terms.partition_point(|term| term.as_str() < word);
         for at in start..self.terms.len() {
@@ -109,14 +159,6 @@ impl SearchIndex {
                 break;
             };
             self.credit(at, if rest.is_empty() { 8 } else { 4 }, &mut scores);
-        }
-        if scores.is_empty() {
-            let allowed = allowed_typos(word);
-            for at in 0..self.terms.len() {
-                if allowed > 0 && within_distance(word, &self.terms[at], allowed) {
-                    self.credit(at, 1, &mut scores);
-                }
-            }
         }
         scores
     }
@@ -145,6 +187,17 @@ fn words(text: &str) -> Vec<String> {
         words.extend(parts.into_iter().map(str::to_owned));
     }
     words
+}
+
+/// A text without all that people write in one way or another: `cert-manager` is `certmanager`.
+fn joined(text: &str) -> String {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// The term of a whole name.
+fn whole(joined: &str) -> String {
+    format!("{WHOLE}{joined}")
 }
 
 /// None in a short word: too many others are one letter away.
@@ -245,6 +298,30 @@ mod tests {
         assert_eq!(found("postgers"), ["postgres-operator"]);
         assert_eq!(found("etdc"), ["etcd", "gopher-operator"]);
         assert_eq!(found("xyz"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn what_is_called_so_comes_first() {
+        let cards = [
+            summary("ack-vault", "Vault", "vault vault"),
+            summary("postgres", "PostgreSQL", "PostgreSQL"),
+            summary("postgresql", "Database by Somebody", "A database"),
+            summary("vault", "Secret Things", ""),
+        ];
+        let index = SearchIndex::of(&cards);
+        let first = |query: &str| index.find(query)[0].document;
+        assert_eq!(first("vault"), 3);
+        assert_eq!(first("PostgreSQL"), 2);
+        assert_eq!(first("secret-things"), 3);
+    }
+
+    #[test]
+    fn words_that_others_write_as_one_find_it() {
+        assert_eq!(found("post gres"), ["postgres-operator"]);
+        assert_eq!(found("cert manager"), ["cert-manager"]);
+        assert_eq!(found("certmanager"), ["cert-manager"]);
+        // Two letters together are the beginning of too much, here of `etcd`.
+        assert_eq!(found("e t"), ["gopher-operator"]);
     }
 
     #[test]

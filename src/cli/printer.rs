@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::args::output::Output;
 use super::failure::Failure;
+use crate::catalog::text::is_hidden;
 use crate::yaml;
 
 /// Prints data. A reader that closed the pipe has all it wanted: that is no failure.
@@ -31,15 +32,11 @@ pub(super) fn data(text: &str) -> Result<(), Failure> {
 /// Text for people that may hold the words of strangers: control characters, and those that turn
 /// the direction of writing, are shown instead of obeyed.
 pub(super) fn visible(text: &str) -> Cow<'_, str> {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if !text.contains(hidden) {
+    if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }
     let shown = |c: char| {
-        if hidden(c) {
+        if is_hidden(c) {
             c.escape_default().to_string()
         } else {
             c.to_string()

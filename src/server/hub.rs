@@ -36,6 +36,7 @@ pub use error::{Error, ErrorKind};
 pub use icon::Icon;
 pub use list::{PackageQuery, Sort};
 pub use manifests::{Approval, InstallQuery};
+pub use package::SEARCH_HINT;
 pub use resolve::{ResolveQuery, Wish};
 pub use standalone::Standalone;
 pub use supply::{Catalog, Content, Shelf, Situation, Supply, WantedBundle};

@@ -1,9 +1,20 @@
 //! Searching and filtering.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::CONTENT_LENGTH;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use futures::{StreamExt as _, stream};
 use thirtyfour::Key;
 
-use crate::stage::{PHONE, with_stock};
+use crate::stage::{PHONE, with_router, with_stock};
 use crate::stock::{self, TOOLS};
+use crate::support::hub::Desk;
 
 const CARDS: &str = ".card h3";
 
@@ -167,6 +178,78 @@ async fn what_is_not_there_is_said_with_a_way_out() {
 }
 
 #[tokio::test]
+async fn whoever_sees_a_list_goes_on_with_a_list() {
+    with_stock(&stock::usual(), async |stage| {
+        stage.visit("/?q=submarine&view=list").await?;
+        stage.click(".empty a").await?;
+        stage
+            .wait("all are listed", "document.querySelector('.cards.list')")
+            .await?;
+        assert_eq!(stage.address().await?, "/?view=list");
+        stage.click(".views a[title=Cards]").await?;
+        stage
+            .wait("cards", "document.querySelector('.cards:not(.list)')")
+            .await?;
+        stage.click("input[name=category][value=Storage]").await?;
+        stage
+            .wait(
+                "one is left",
+                "document.querySelector('#found').textContent === '1 operator'",
+            )
+            .await?;
+        assert_eq!(stage.address().await?, "/?category=Storage");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_search_that_the_next_letter_overtakes_is_forgotten() {
+    let desk = Desk::with(&[("harbour", &stock::usual())], |_| {}).await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let slow = from_fn(move |request: Request, next: Next| {
+        let is_search = request.uri().path() == "/browse";
+        let is_first = is_search && count.fetch_add(1, Ordering::SeqCst) == 0;
+        async move {
+            let answer = next.run(request).await;
+            if is_first {
+                without_an_end(answer)
+            } else {
+                answer
+            }
+        }
+    });
+    with_router(desk.router.clone().layer(slow), async |stage| {
+        stage.visit("/").await?;
+        stage.write("#q", "g").await?;
+        let under_way = async {
+            while asked.load(Ordering::SeqCst) == 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), under_way).await?;
+        stage.write("#q", "opher").await?;
+        stage
+            .wait(
+                "the last one is answered",
+                "document.querySelector('#found').textContent.startsWith('2 operators')",
+            )
+            .await?;
+        stage.nothing_complained().await
+    })
+    .await;
+}
+
+/// An answer of which all arrives but its end.
+fn without_an_end(answer: Response) -> Response {
+    let (mut parts, body) = answer.into_parts();
+    parts.headers.remove(CONTENT_LENGTH);
+    let body = Body::from_stream(body.into_data_stream().chain(stream::pending()));
+    Response::from_parts(parts, body)
+}
+
+#[tokio::test]
 async fn on_a_phone_filters_are_folded_and_nothing_is_too_wide() {
     with_stock(&stock::usual(), async |stage| {
         stage.resize(PHONE).await?;
@@ -201,6 +284,9 @@ async fn on_a_phone_filters_are_folded_and_nothing_is_too_wide() {
         ] {
             stage.visit(&format!("/packages/gopher{page}")).await?;
             stage.wait("nothing is too wide", fits).await?;
+            let tab = "(tab => tab.left >= 0 && tab.right <= innerWidth)\
+                (document.querySelector('.tabs [aria-current]').getBoundingClientRect())";
+            stage.wait("the tab is in sight", tab).await?;
         }
         stage.visit("/packages/gopher").await?;
         stage.picture("package").await

@@ -3,9 +3,9 @@
 use anyhow::ensure;
 use serde_json::{Value, json};
 
-use crate::stage::with_stock;
+use crate::stage::{PHONE, WIDE, with_stock};
 use crate::stock::put_icon;
-use crate::support::wares::{Operator, blobs, stable};
+use crate::support::wares::{Operator, blobs, channel, stable};
 
 /// Breaks out of texts, attributes, scripts, templates and comments, where it can.
 const ATTACK: &str = "x\"'><img src=x onerror=pwned=1><script>pwned=1</script><svg onload=pwned=1>\
@@ -137,6 +137,60 @@ async fn whatever_a_catalog_says_is_only_ever_text() {
         }
         stage.complaints().await?;
         Ok(())
+    })
+    .await;
+}
+
+/// Names that no line can hold.
+fn endless() -> Vec<Value> {
+    let long = "W".repeat(10_000);
+    let kind = "Kind".repeat(15);
+    let changes = json!({
+        "metadata": {"annotations": {"categories": long, "description": long, "support": long, "containerImage": long}},
+        "spec": {
+            "displayName": long, "provider": {"name": long}, "keywords": vec![long.clone(); 1000],
+            "maintainers": [{"name": long, "email": long}], "links": [{"name": long, "url": "https://example.com"}],
+        },
+    });
+    let version = |version: &str| {
+        Operator::new("evil.example.com", "evil", version)
+            .owns(&kind)
+            .csv_with(changes.clone())
+    };
+    blobs(
+        &[
+            stable([version("1.0.0"), version("1.1.0").replaces("1.0.0")]),
+            channel(&"c".repeat(200), [version("1.0.0")]),
+        ],
+        &[],
+    )
+}
+
+#[tokio::test]
+async fn no_name_makes_a_page_too_wide() {
+    with_stock(&endless(), async |stage| {
+        for size in [WIDE, PHONE] {
+            stage.resize(size).await?;
+            for page in [
+                "/",
+                "/?view=list",
+                "/packages/evil",
+                "/packages/evil/versions",
+                "/packages/evil/apis",
+                "/packages/evil/permissions",
+                "/packages/evil/dependencies",
+                "/packages/evil/images",
+                "/packages/evil/diff",
+            ] {
+                stage.visit(page).await?;
+                let widths: (u32, u32) = stage
+                    .ask("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]", vec![])
+                    .await?;
+                ensure!(widths.0 <= widths.1, "{page} at {size:?}: {widths:?}");
+            }
+        }
+        stage.visit("/").await?;
+        stage.picture("endless").await
     })
     .await;
 }

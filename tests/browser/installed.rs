@@ -1,9 +1,13 @@
 //! What is installed, as it changes.
 
-use std::sync::Arc;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::ensure;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse as _;
 use chandler::bundle::Bundle;
 use chandler::server::hub::views::{Health, Installation};
 use chandler::server::hub::{Catalog, Hub, Supply, WantedBundle};
@@ -104,6 +108,42 @@ async fn the_page_of_what_is_installed_follows_the_cluster() {
                 .contains("Upgrade available")
         );
         stage.picture("cards").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_page_that_was_refused_the_news_asks_again() {
+    let harbour = Arc::new(Harbour::new().await);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let refusing = from_fn(move |request: Request, next: Next| {
+        let is_news = request.uri().path() == "/api/v1/events";
+        let is_refused = is_news && asked.fetch_add(1, Ordering::SeqCst) < 2;
+        async move {
+            if is_refused {
+                return StatusCode::SERVICE_UNAVAILABLE.into_response();
+            }
+            next.run(request).await
+        }
+    });
+    let hub = Arc::new(Hub::new(harbour.clone()));
+    let router = chandler::server::site(hub).layer(refusing);
+    with_router(router, async |stage| {
+        stage.visit("/installed").await?;
+        harbour.change(|installations| installations.push(gopher(Health::Healthy, "")));
+        stage
+            .wait(
+                "it is told",
+                "document.querySelector('#installed .badge.good')?.textContent.includes('healthy')",
+            )
+            .await?;
+        // The refusals.
+        let complaints = stage.complaints().await?;
+        ensure!(
+            complaints.iter().all(|one| one.contains("503")),
+            "{complaints:?}"
+        );
+        Ok(())
     })
     .await;
 }

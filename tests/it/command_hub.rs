@@ -65,6 +65,9 @@ fn show_tells_channels_versions_apis_and_needs() {
 fn show_says_what_may_be_meant() {
     let said = shell().fails(1, "show gofer --catalog hub");
     assert!(said.contains("there is no package `gofer`"), "{said}");
+    let said = shell().fails(1, "show submarine --catalog hub");
+    assert!(said.contains("`chandler search WORDS`"), "{said}");
+    assert!(!said.contains("/api/v1"), "{said}");
     let said = shell().fails(1, "show gopher@9 --catalog hub");
     assert!(said.contains("hint: the newest are"), "{said}");
 }

@@ -50,6 +50,11 @@ document.addEventListener("change", (event) => {
   form.requestSubmit();
 });
 
+// On a phone not all tabs have room: the one that is looked at is shown.
+const tab = document.querySelector(".tabs [aria-current]");
+const tabs = tab?.closest(".tabs");
+if (tabs) tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
+
 browse(document.querySelector("#browse"));
 live(document.querySelector("[data-live]"));
 // Only where something can be changed.

@@ -18,16 +18,17 @@ export function browse(form) {
   async function show(url, keep) {
     running?.abort();
     running = new AbortController();
-    let answer;
+    let html;
     try {
       const query = new URL(url, location).search;
-      answer = await fetch(`/browse${query}`, { signal: running.signal });
+      const answer = await fetch(`/browse${query}`, { signal: running.signal });
       if (!answer.ok) throw new Error(answer.statusText);
+      html = await answer.text();
     } catch (error) {
       if (error.name !== "AbortError") location.assign(url);
       return;
     }
-    swap(await answer.text());
+    swap(html);
     if (keep === "push") history.pushState(null, "", url);
     if (keep === "replace") history.replaceState(null, "", url);
   }

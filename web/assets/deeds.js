@@ -1,4 +1,5 @@
 // Install, approve, uninstall: what happens is shown first, then done, then followed.
+import { follow } from "./events.js";
 import { ask, sentence, signedIn } from "./visitor.js";
 
 const dialog = document.querySelector("#deed-dialog");
@@ -85,7 +86,7 @@ async function offer(deed, of, from) {
     part("#deed-choices").replaceChildren();
     part("[data-close]").textContent = "Close";
     part("[data-close]").focus();
-    following = follow(deed, deed.doing ? deed.doing(of, done) : of);
+    following = watch(deed, deed.doing ? deed.doing(of, done) : of);
   };
   // What was clicked may have been drawn anew meanwhile.
   dialog.onclose = () => {
@@ -112,11 +113,10 @@ async function attempt(work) {
 }
 
 // Tells how far it is, as the server says it.
-function follow(deed, of) {
+function watch(deed, of) {
   const progress = part("#deed-progress");
   progress.textContent = "It has begun.";
-  const events = new EventSource("/api/v1/events");
-  events.addEventListener("installations", (event) => {
+  const tell = (event) => {
     const all = JSON.parse(event.data).installations;
     const now = all.find((one) => one.namespace === of.namespace && one.subscription === of.subscription);
     if (deed.isOver(now)) {
@@ -125,7 +125,8 @@ function follow(deed, of) {
     } else if (now) {
       progress.textContent = sentence(now.waitsBecause || now.message || "it is on its way");
     }
-  });
+  };
+  const events = follow("/api/v1/events", { installations: tell });
   return events;
 }
 

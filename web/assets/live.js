@@ -1,8 +1,8 @@
 // What is installed, as it changes: an event says that something did, the server draws it anew.
+import { follow } from "./events.js";
 
 export function live(part) {
   if (!part) return;
-  const events = new EventSource(part.dataset.live);
   let running = false;
   let again = false;
 
@@ -32,7 +32,6 @@ export function live(part) {
     }
   }
 
-  for (const name of (part.dataset.events ?? "message").split(" ")) {
-    events.addEventListener(name, draw);
-  }
+  const names = (part.dataset.events ?? "message").split(" ");
+  follow(part.dataset.live, Object.fromEntries(names.map((name) => [name, draw])));
 }

@@ -15,7 +15,7 @@ use super::record::{
 use super::spool::Kind;
 use crate::api::gvk::GroupVersionKind;
 use crate::bundle::{Property, RelatedImage, property};
-use crate::catalog::fbc;
+use crate::catalog::{fbc, text};
 use crate::version::Version;
 
 /// A package that is ready to be written.
@@ -448,7 +448,7 @@ fn summary(
             .and_then(|value| value.as_str())
             .unwrap_or_default()
     };
-    let display_name = if csv.display_name.is_empty() {
+    let display_name = if text::name(&csv.display_name).is_empty() {
         &package.name
     } else {
         &csv.display_name
@@ -459,21 +459,16 @@ fn summary(
         &package.description,
     ]
     .into_iter()
-    .find(|text| !text.trim().is_empty())
+    .find(|description| !description.trim().is_empty())
     .unwrap_or_default();
     Summary {
         name: package.name.clone(),
-        display_name: display_name.clone(),
-        provider: csv.provider.name.clone(),
+        display_name: text::name(display_name),
+        provider: text::name(&csv.provider.name),
         description: shortened(description),
-        keywords: csv.keywords.clone(),
-        categories: annotation("categories")
-            .split(',')
-            .map(str::trim)
-            .filter(|category| !category.is_empty())
-            .map(str::to_owned)
-            .collect(),
-        capability_level: annotation("capabilities").trim().to_owned(),
+        keywords: text::keywords(&csv.keywords),
+        categories: text::categories(annotation("categories")),
+        capability_level: text::name(annotation("capabilities")),
         default_channel: package.default_channel.clone(),
         channels: channels
             .iter()
@@ -481,9 +476,11 @@ fn summary(
             .collect(),
         head: head.map(|head| head.name.clone()).unwrap_or_default(),
         version: head.map(|head| head.version.clone()).unwrap_or_default(),
-        created_at: annotation("createdAt").to_owned(),
+        created_at: text::name(annotation("createdAt")),
         install_modes: install_modes(&csv.install_modes),
-        deprecation: deprecated.of("olm.package", ""),
+        deprecation: deprecated
+            .of("olm.package", "")
+            .map(|message| text::cut(&message, DEPRECATION)),
         bundles: u32::try_from(bundles.len()).unwrap_or(u32::MAX),
         has_icon: package
             .icon
@@ -495,12 +492,10 @@ fn summary(
 
 /// The first paragraph, at most this long: a card has no room for more.
 const DESCRIPTION: usize = 300;
+/// How much of a deprecation lists show; the page of the package has all of it.
+const DEPRECATION: usize = 1000;
 
-fn shortened(text: &str) -> String {
-    let paragraph = text.trim().split("\n\n").next().unwrap_or_default();
-    let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.char_indices().nth(DESCRIPTION) {
-        Some((end, _)) => format!("{}…", words[..end].trim_end()),
-        None => words,
-    }
+fn shortened(description: &str) -> String {
+    let paragraph = description.trim().split("\n\n").next();
+    text::label(paragraph.unwrap_or_default(), DESCRIPTION)
 }

@@ -1,5 +1,6 @@
 //! Reading an index.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
@@ -10,9 +11,44 @@ use super::file::FileReader;
 use super::record::{BundleRecord, PackageRecord, Span, Summary, plain};
 use crate::api::gvk::GroupVersionKind;
 use crate::catalog::search::{Hit, SearchIndex};
+use crate::catalog::text;
 
 /// The largest blob that is unpacked: a damaged length must not take all memory.
 const LARGEST_BLOB: usize = 256 << 20;
+
+/// So many of what is left out are kept in memory, and so much of why.
+const MOST_LEFT_OUT: usize = 100;
+const LONGEST_WHY: usize = 300;
+
+/// What of a catalog is not served, as far as people want to read it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many packages, and blobs that belong to none.
+    pub count: usize,
+    /// The first of them, each with the first thing that is wrong with it.
+    pub first: Vec<Problem>,
+}
+
+impl LeftOut {
+    fn of(problems: Vec<Problem>) -> Self {
+        let mut packages = BTreeSet::new();
+        let mut left_out = Self::default();
+        for problem in problems {
+            let is_new = problem.package.is_empty() || packages.insert(problem.package.clone());
+            if !is_new {
+                continue;
+            }
+            left_out.count += 1;
+            if left_out.first.len() < MOST_LEFT_OUT {
+                left_out.first.push(Problem {
+                    package: text::name(&problem.package),
+                    message: text::label(&problem.message, LONGEST_WHY),
+                });
+            }
+        }
+        left_out
+    }
+}
 
 /// A catalog that can be asked.
 #[derive(Debug)]
@@ -22,6 +58,7 @@ pub struct Index {
     summaries: Vec<Summary>,
     providers: Vec<(plain::Tuple, Vec<u32>)>,
     search: SearchIndex,
+    left_out: LeftOut,
 }
 
 impl Index {
@@ -32,6 +69,7 @@ impl Index {
             summaries: file.read_value(footer.summaries)?,
             providers: file.read_value(footer.providers)?,
             search: file.read_value(footer.search)?,
+            left_out: LeftOut::of(file.read_value(footer.problems)?),
             file,
             footer,
         })
@@ -78,6 +116,11 @@ impl Index {
         found
             .filter_map(|hit| Some((self.summaries.get(hit.document as usize)?, hit)))
             .collect()
+    }
+
+    /// What is not served, for people.
+    pub fn left_out(&self) -> &LeftOut {
+        &self.left_out
     }
 
     /// What is not served, and why.

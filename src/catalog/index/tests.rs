@@ -201,6 +201,14 @@ fn a_broken_package_is_reported_and_the_rest_is_served() {
     packages.dedup();
     assert_eq!(packages, ["nothing", "dangling", "orphan"]);
     assert_eq!(index.problems().unwrap(), problems);
+    assert_eq!(index.left_out().count, 3);
+    let first: Vec<&str> = index
+        .left_out()
+        .first
+        .iter()
+        .map(|one| one.package.as_str())
+        .collect();
+    assert_eq!(first, packages);
 }
 
 #[test]

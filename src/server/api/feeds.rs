@@ -4,18 +4,24 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 
 use super::error::{ApiError, Problems};
 use super::request::{ApiPath, Asked};
 use super::respond;
+use crate::catalog::text::is_hidden;
 use crate::server::hub::views::{PackageCard, PackagePage};
 use crate::server::hub::{Hub, PackageQuery, Sort, blocking, encoded};
+use crate::server::writes::Transport;
 
 /// How many entries a feed has.
 const ENTRIES: usize = 20;
 /// What a feed says of something that does not say when it was made.
 const LONG_AGO: &str = "1970-01-01T00:00:00Z";
+/// The longest name that a host can have, with its port.
+const LONGEST_HOST: usize = 260;
 const ATOM: &str = "application/atom+xml";
 
 /// The newest versions of all packages
@@ -28,6 +34,7 @@ pub(super) async fn get_feed(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     asked.only(&[])?;
+    let origin = origin(&asked.headers, hub.writes().transport);
     let list = blocking(move || {
         hub.packages(&PackageQuery {
             sort: Some(Sort::Newest),
@@ -37,13 +44,15 @@ pub(super) async fn get_feed(
     })
     .await?;
     let entries: Vec<Entry> = list.packages.iter().map(Entry::of_card).collect();
-    let feed = feed(
-        "urn:chandler:packages",
-        "Operators",
-        "/",
-        "/api/v1/feed.atom",
-        &entries,
-    );
+    let feed = Feed {
+        origin,
+        id: "urn:chandler:packages".to_owned(),
+        title: "Operators",
+        page: "/".to_owned(),
+        own: "/api/v1/feed.atom".to_owned(),
+        entries,
+    };
+    let feed = feed.text();
     Ok(respond::bytes(
         &asked.headers,
         ATOM,
@@ -68,6 +77,7 @@ pub(super) async fn get_package_feed(
 ) -> Result<Response, ApiError> {
     asked.only(&["catalog"])?;
     let catalog = asked.catalog()?;
+    let origin = origin(&asked.headers, hub.writes().transport);
     let (page, times) = blocking(move || {
         let page = hub.package(&package, catalog.as_deref())?;
         let of_catalog = Some(page.card.catalog.clone());
@@ -86,21 +96,23 @@ pub(super) async fn get_package_feed(
         .iter()
         .zip(&times)
         .map(|(version, created)| Entry {
-            id: id(&page.card, &version.name),
+            bundle: place(&page.card, &version.name),
             title: format!("{} {}", page.card.display_name, version.version),
             updated: time(created),
             path: path(&page.card),
             text: deprecated(version.deprecation.as_deref(), &page),
         })
         .collect();
-    let own = format!("/api/v1/packages/{}/feed.atom", encoded(&page.card.name));
-    let feed = feed(
-        &format!("urn:chandler:{}", encoded(&page.card.name)),
-        &page.card.display_name,
-        &path(&page.card),
-        &own,
-        &entries,
-    );
+    let (name, of) = (encoded(&page.card.name), encoded(&page.card.catalog));
+    let feed = Feed {
+        origin,
+        id: format!("urn:chandler:{of}:{name}"),
+        title: &page.card.display_name,
+        page: path(&page.card),
+        own: format!("/api/v1/packages/{name}/feed.atom?catalog={of}"),
+        entries,
+    };
+    let feed = feed.text();
     Ok(respond::bytes(
         &asked.headers,
         ATOM,
@@ -109,8 +121,22 @@ pub(super) async fn get_package_feed(
     ))
 }
 
-struct Entry {
+/// A feed. Readers take two feeds of the same id for one, and many do not understand an address without
+/// its beginning: both have the origin, where the request tells it.
+struct Feed<'f> {
+    /// Where the hub is for whoever asks.
+    origin: Option<String>,
+    /// What tells it from other feeds of this hub.
     id: String,
+    title: &'f str,
+    page: String,
+    own: String,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    /// The version, as an address of the API.
+    bundle: String,
     title: String,
     updated: String,
     path: String,
@@ -120,7 +146,7 @@ struct Entry {
 impl Entry {
     fn of_card(card: &PackageCard) -> Self {
         Self {
-            id: id(card, &card.head),
+            bundle: place(card, &card.head),
             title: format!("{} {}", card.display_name, card.version),
             updated: time(&card.created_at),
             path: path(card),
@@ -129,13 +155,29 @@ impl Entry {
     }
 }
 
-fn id(card: &PackageCard, bundle: &str) -> String {
+/// Where the API has a version.
+fn place(card: &PackageCard, bundle: &str) -> String {
     format!(
-        "urn:chandler:{}:{}:{}",
-        encoded(&card.catalog),
+        "/api/v1/packages/{}/versions/{}?catalog={}",
         encoded(&card.name),
-        encoded(bundle)
+        encoded(bundle),
+        encoded(&card.catalog),
     )
+}
+
+/// Where the hub is for whoever asks: the host that the request names, if it is one.
+fn origin(headers: &HeaderMap, transport: Transport) -> Option<String> {
+    let host = headers.get(header::HOST)?.to_str().ok()?;
+    let host: Authority = host.parse().ok()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    if host.as_str().len() > LONGEST_HOST || !host.as_str().chars().all(is_plain) {
+        return None;
+    }
+    let scheme = match transport {
+        Transport::Direct => "http",
+        Transport::TlsProxy => "https",
+    };
+    Some(format!("{scheme}://{host}"))
 }
 
 /// The page of a package.
@@ -151,36 +193,56 @@ fn deprecated(why: Option<&str>, page: &PackagePage) -> String {
     )
 }
 
-fn feed(id: &str, title: &str, page: &str, own: &str, entries: &[Entry]) -> String {
-    let newest = entries.iter().map(|entry| entry.updated.as_str()).max();
-    let mut text = String::from(
-        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n",
-    );
-    // Writing to a string cannot fail; here and below.
-    let _ = writeln!(
-        text,
-        "  <id>{}</id>\n  <title>{}</title>\n  <updated>{}</updated>\n  \
-         <link rel=\"self\" href=\"{}\"/>\n  <link href=\"{}\"/>\n  <author><name>Chandler</name></author>",
-        escaped(id),
-        escaped(title),
-        newest.unwrap_or(LONG_AGO),
-        escaped(own),
-        escaped(page),
-    );
-    for entry in entries {
+impl Feed<'_> {
+    fn text(&self) -> String {
+        let newest = self.entries.iter().map(|entry| entry.updated.as_str());
+        let mut text = String::from(
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n",
+        );
+        // Writing to a string cannot fail; here and below.
         let _ = writeln!(
             text,
-            "  <entry>\n    <id>{}</id>\n    <title>{}</title>\n    <updated>{}</updated>\n    \
-             <link href=\"{}\"/>\n    <summary>{}</summary>\n  </entry>",
-            escaped(&entry.id),
-            escaped(&entry.title),
-            entry.updated,
-            escaped(&entry.path),
-            escaped(&entry.text),
+            "  <id>{}</id>\n  <title>{}</title>\n  <updated>{}</updated>\n  \
+             <link rel=\"self\" href=\"{}\"/>\n  <link href=\"{}\"/>\n  <author><name>Chandler</name></author>",
+            escaped(&self.id()),
+            escaped(self.title),
+            newest.max().unwrap_or(LONG_AGO),
+            escaped(&self.absolute(&self.own)),
+            escaped(&self.absolute(&self.page)),
         );
+        for entry in &self.entries {
+            let _ = writeln!(
+                text,
+                "  <entry>\n    <id>{}</id>\n    <title>{}</title>\n    <updated>{}</updated>\n    \
+                 <link href=\"{}\"/>\n    <summary>{}</summary>\n  </entry>",
+                escaped(&self.entry_id(entry)),
+                escaped(&entry.title),
+                entry.updated,
+                escaped(&self.absolute(&entry.path)),
+                escaped(&entry.text),
+            );
+        }
+        text.push_str("</feed>\n");
+        text
     }
-    text.push_str("</feed>\n");
-    text
+
+    fn id(&self) -> String {
+        match &self.origin {
+            Some(origin) => format!("{origin}{}", self.own),
+            None => self.id.clone(),
+        }
+    }
+
+    fn entry_id(&self, entry: &Entry) -> String {
+        match &self.origin {
+            Some(origin) => format!("{origin}{}", entry.bundle),
+            None => format!("urn:chandler:{}", encoded(&entry.bundle)),
+        }
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        format!("{}{path}", self.origin.as_deref().unwrap_or_default())
+    }
 }
 
 /// Text for XML, which cannot hold most control characters at all.
@@ -194,7 +256,7 @@ fn escaped(text: &str) -> String {
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
             '\n' | '\t' => safe.push(' '),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
+            c if is_hidden(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
             c => safe.push(c),
         }
     }

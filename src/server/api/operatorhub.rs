@@ -1,5 +1,6 @@
 //! The API of OperatorHub.io, for what was written for it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -13,7 +14,8 @@ use super::install::yaml;
 use super::request::{ApiPath, Asked};
 use super::respond;
 use crate::server::hub::views::{
-    CrdView, InstallModeName, LinkView, MaintainerView, PackageCard, PackagePage, VersionView,
+    CatalogView, CrdView, InstallModeName, LinkView, MaintainerView, PackageCard, PackagePage,
+    VersionView,
 };
 use crate::server::hub::{Hub, InstallQuery, PackageQuery, blocking};
 
@@ -116,9 +118,28 @@ pub(super) async fn list_operators(
         limit: Some(ALL),
         ..PackageQuery::default()
     };
-    let list = blocking(move || hub.packages(&query)).await?;
-    let operators = list.packages.into_iter().map(card).collect();
+    let (list, catalogs) = blocking(move || Ok((hub.packages(&query)?, hub.catalogs()))).await?;
+    let operators = once(list.packages, &catalogs);
+    let operators = operators.into_iter().map(card).collect();
     respond::json(&asked.headers, &Operators { operators })
+}
+
+/// Each package once: that of the first catalog, which is the one that `/api/operator` describes.
+fn once(cards: Vec<PackageCard>, catalogs: &[CatalogView]) -> Vec<PackageCard> {
+    let places: HashMap<&str, usize> = catalogs
+        .iter()
+        .map(|catalog| catalog.id.as_str())
+        .zip(0..)
+        .collect();
+    let place = |card: &PackageCard| places.get(card.catalog.as_str()).copied();
+    let mut first: HashMap<String, Option<usize>> = HashMap::new();
+    for card in &cards {
+        let best = first.entry(card.name.clone()).or_insert(place(card));
+        *best = place(card).min(*best);
+    }
+    let mut cards = cards;
+    cards.retain(|card| first.get(&card.name) == Some(&place(card)));
+    cards
 }
 
 fn card(card: PackageCard) -> OperatorCard {

@@ -12,11 +12,13 @@ use super::words::{cut, safe_url};
 use crate::api::cluster_service_version::about::{Link, Maintainer};
 use crate::api::cluster_service_version::apis::CustomResourceDefinitions;
 use crate::bundle::property::{BUNDLE_OBJECT, CSV_METADATA, GVK};
+use crate::catalog::text;
 use crate::yaml;
 
 /// How long a description may be that is passed on. The longest real one has 50 KB.
 const LONGEST_DESCRIPTION: usize = 200_000;
 const LONGEST_SUMMARY: usize = 500;
+const LONGEST_IMAGE: usize = 500;
 /// How many images, links and the like are passed on.
 const MOST: usize = 500;
 
@@ -64,6 +66,11 @@ impl CsvFacts {
         self.annotations.get(name).map_or("", String::as_str).trim()
     }
 
+    /// An annotation that is a name or the like.
+    fn label(&self, name: &str) -> String {
+        text::name(self.annotation(name))
+    }
+
     /// The custom resources that the CSV describes.
     pub(super) fn crds(&self) -> CustomResourceDefinitions {
         let key = if self.spec.get("crdDescriptions").is_some() {
@@ -88,26 +95,22 @@ impl CsvFacts {
         let links: Vec<Link> = self.field("links");
         let maintainers: Vec<Maintainer> = self.field("maintainers");
         let description: String = self.field("description");
-        let categories = self.annotation("categories").split(',').map(str::trim);
         About {
-            display_name: self.field("displayName"),
+            display_name: text::name(&self.field::<String>("displayName")),
             description: cut(&description, LONGEST_DESCRIPTION),
-            summary: cut(self.annotation("description"), LONGEST_SUMMARY),
+            summary: text::label(self.annotation("description"), LONGEST_SUMMARY),
             provider: link(&provider),
             links: links.iter().take(MOST).map(link).collect(),
-            maintainers: maintainers.into_iter().take(MOST).map(maintainer).collect(),
-            keywords: self.field("keywords"),
-            categories: categories
-                .filter(|category| !category.is_empty())
-                .map(str::to_owned)
-                .collect(),
-            capability_level: super::list::level(self.annotation("capabilities")).to_owned(),
-            maturity: self.field("maturity"),
+            maintainers: maintainers.iter().take(MOST).map(maintainer).collect(),
+            keywords: text::keywords(&self.field::<Vec<String>>("keywords")),
+            categories: text::categories(self.annotation("categories")),
+            capability_level: super::list::level(&self.label("capabilities")).to_owned(),
+            maturity: text::name(&self.field::<String>("maturity")),
             repository: safe_url(self.annotation("repository")),
-            container_image: self.annotation("containerImage").to_owned(),
-            support: self.annotation("support").to_owned(),
-            license: self.annotation("artifacthub.io/license").to_owned(),
-            created_at: self.annotation("createdAt").to_owned(),
+            container_image: text::label(self.annotation("containerImage"), LONGEST_IMAGE),
+            support: self.label("support"),
+            license: self.label("artifacthub.io/license"),
+            created_at: self.label("createdAt"),
             certified: self.annotation("certified") == "true",
             suggested_namespace: self
                 .annotation("operatorframework.io/suggested-namespace")
@@ -118,15 +121,15 @@ impl CsvFacts {
 
 fn link(link: &Link) -> LinkView {
     LinkView {
-        name: link.name.clone(),
+        name: text::name(&link.name),
         url: safe_url(&link.url),
     }
 }
 
-fn maintainer(maintainer: Maintainer) -> MaintainerView {
+fn maintainer(maintainer: &Maintainer) -> MaintainerView {
     MaintainerView {
-        name: maintainer.name,
-        email: maintainer.email,
+        name: text::name(&maintainer.name),
+        email: text::name(&maintainer.email),
     }
 }
 

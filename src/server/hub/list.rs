@@ -14,9 +14,14 @@ use self::facets::{Counter, Filter};
 use super::error::Error;
 use super::installed::States;
 use super::supply::Catalog;
-use super::views::{CatalogView, InstallModeName, Installation, PackageCard, PackageList};
+use super::views::{
+    CatalogView, InstallModeName, Installation, LeftOutView, PackageCard, PackageList,
+};
 use super::words::encoded;
-use crate::catalog::index::{InstallModes, Summary};
+use crate::catalog::index::{InstallModes, Problem, Summary};
+
+/// So much of what a catalog leaves out is named.
+const LEFT_OUT: usize = 20;
 
 /// A package on its way into a list.
 struct Item<'a> {
@@ -155,6 +160,7 @@ pub(super) fn catalog_view(catalog: &Catalog) -> CatalogView {
             .filter(|summary| catalog.curation.allows(&summary.name))
             .count()
     });
+    let (left_out, left_out_first) = left_out(catalog);
     CatalogView {
         id: catalog.id(),
         name: catalog.key.name.clone(),
@@ -170,7 +176,30 @@ pub(super) fn catalog_view(catalog: &Catalog) -> CatalogView {
             .unwrap_or_default(),
         packages: offered,
         problem: catalog.problem.clone(),
+        left_out,
+        left_out_first,
     }
+}
+
+/// How much of a catalog is left out, and the first of it. What would not be offered anyway does not
+/// count.
+fn left_out(catalog: &Catalog) -> (usize, Vec<LeftOutView>) {
+    let Some(content) = &catalog.content else {
+        return (0, Vec::new());
+    };
+    let left_out = content.index.left_out();
+    let (offered, others): (Vec<&Problem>, Vec<&Problem>) =
+        left_out.first.iter().partition(|problem| {
+            problem.package.is_empty() || catalog.curation.allows(&problem.package)
+        });
+    let first = offered
+        .into_iter()
+        .take(LEFT_OUT)
+        .map(|problem| LeftOutView {
+            package: problem.package.clone(),
+            why: problem.message.clone(),
+        });
+    (left_out.count - others.len(), first.collect())
 }
 
 /// How many of each there are.

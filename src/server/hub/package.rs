@@ -18,6 +18,9 @@ use crate::catalog::index::{BundleRecord, ChannelRecord};
 use crate::catalog::search::within_distance;
 use crate::version::Version;
 
+/// What to do when nothing is called nearly like what was asked for.
+pub const SEARCH_HINT: &str = "search for a part of its name";
+
 /// Finds a package: in the catalog that is named, or in the first that has it.
 pub(super) fn find(
     catalogs: Vec<Catalog>,
@@ -59,7 +62,7 @@ pub(super) fn find(
     let place = wanted.map_or_else(String::new, |wanted| format!(" in catalog `{wanted}`"));
     let error = Error::not_found(format!("there is no package `{name}`{place}"));
     if names.is_empty() {
-        return Err(error.hint("search for it with /api/v1/packages?q=WORDS"));
+        return Err(error.hint(SEARCH_HINT));
     }
     let names: Vec<String> = names.into_iter().take(5).collect();
     Err(error.hint(format!("is it {}?", names.join(" or "))))

@@ -7,11 +7,15 @@ use futures::future::BoxFuture;
 
 use super::supply::{Catalog, Content, Shelf, Supply, WantedBundle};
 use crate::bundle::{self, Bundle};
+use crate::catalog::index::LeftOut;
 use crate::catalog::source::{self, Source, Sources, bundle_tree};
 use crate::oci::client::Retry;
 use crate::oci::pull::PullOptions;
 use crate::publish::pull_bundle;
 use crate::resolver::{CatalogKey, Curation};
+
+/// So much of what is left out is logged.
+const NAMED: usize = 20;
 
 /// Catalogs that somebody named.
 pub struct Standalone {
@@ -51,10 +55,13 @@ impl Standalone {
                 Ok(opened) => {
                     let content = match before {
                         Some(before) if before.digest == opened.digest => before,
-                        _ => Content {
-                            digest: opened.digest,
-                            index: Arc::new(opened.index),
-                        },
+                        _ => {
+                            tell_left_out(key, opened.index.left_out());
+                            Content {
+                                digest: opened.digest,
+                                index: Arc::new(opened.index),
+                            }
+                        }
                     };
                     (Some(content), None, Ok(()))
                 }
@@ -104,6 +111,20 @@ impl Supply for Standalone {
 
     fn bundle<'s>(&'s self, wanted: &'s WantedBundle) -> BoxFuture<'s, Result<Bundle, String>> {
         Box::pin(self.read(wanted))
+    }
+}
+
+/// What is not shown would be missed by nobody who does not know of it.
+fn tell_left_out(catalog: &CatalogKey, left_out: &LeftOut) {
+    for problem in left_out.first.iter().take(NAMED) {
+        tracing::warn!(
+            %catalog, package = problem.package, why = problem.message,
+            "a package, or a part of it, is left out"
+        );
+    }
+    let more = left_out.count.saturating_sub(NAMED);
+    if more > 0 {
+        tracing::warn!(%catalog, more, "more is left out of the catalog");
     }
 }
 

@@ -12,7 +12,9 @@ mod package;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-pub use card::{CatalogView, FacetCount, Facets, InstallModeName, PackageCard, PackageList};
+pub use card::{
+    CatalogView, FacetCount, Facets, InstallModeName, LeftOutView, PackageCard, PackageList,
+};
 pub use contents::{
     ChangeKind, CrdChange, CrdDetail, CrdVersionView, CrdView, Crds, Danger, ExampleView,
     FieldView, Knowledge, Permission, Permissions, Reach, RelatedImages, VersionDiff,

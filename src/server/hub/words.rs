@@ -1,7 +1,8 @@
-//! Small texts: addresses, links, cuts.
+//! Small texts: addresses, links, lists.
 
 use std::fmt::Display;
 
+pub(crate) use crate::catalog::text::cut;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// What stays as it is in a part of an address.
@@ -35,14 +36,6 @@ fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
         .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
-/// At most so many characters.
-pub(crate) fn cut(text: &str, length: usize) -> String {
-    match text.char_indices().nth(length) {
-        Some((end, _)) => format!("{}…", text[..end].trim_end()),
-        None => text.to_owned(),
-    }
-}
-
 /// `a`, `a and b`, `a, b and c`.
 pub(crate) fn listed<T: AsRef<str>>(words: &[T]) -> String {
     match words {
@@ -59,7 +52,7 @@ pub(crate) fn listed<T: AsRef<str>>(words: &[T]) -> String {
 mod tests {
     use rstest::rstest;
 
-    use super::{cut, encoded, listed, safe_url};
+    use super::{encoded, listed, safe_url};
 
     #[rstest]
     #[case("https://example.com/a?b#c", true)]
@@ -84,6 +77,5 @@ mod tests {
     fn lists_read_well() {
         assert_eq!(listed(&["a"]), "a");
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
-        assert_eq!(cut("grüße", 3), "grü…");
     }
 }

@@ -20,7 +20,7 @@ struct Asset {
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-static ASSETS: [Asset; 8] = [
+static ASSETS: [Asset; 9] = [
     Asset {
         name: "chandler.css",
         kind: CSS,
@@ -47,6 +47,11 @@ static ASSETS: [Asset; 8] = [
         name: "browse.js",
         kind: JAVASCRIPT,
         text: include_str!("../../../web/assets/browse.js"),
+    },
+    Asset {
+        name: "events.js",
+        kind: JAVASCRIPT,
+        text: include_str!("../../../web/assets/events.js"),
     },
     Asset {
         name: "live.js",

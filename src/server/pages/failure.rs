@@ -4,8 +4,8 @@ use std::any::Any;
 
 use askama::Template;
 use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::response::{Html, IntoResponse, Response};
+use axum::http::{StatusCode, Uri};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::shell::Shell;
 use super::words::sentence;
@@ -52,8 +52,11 @@ impl IntoResponse for Failure {
     }
 }
 
-/// There is no such page.
+/// There is no such page; perhaps there is one of nearly the same address.
 pub(super) async fn nothing_here(request: Request) -> Response {
+    if let Some(near) = nearest(request.uri()) {
+        return Redirect::permanent(&near).into_response();
+    }
     let path = cut(request.uri().path(), 200);
     page(
         StatusCode::NOT_FOUND,
@@ -61,6 +64,21 @@ pub(super) async fn nothing_here(request: Request) -> Response {
         &format!("There is no page {path}."),
         "Search for an operator above, or look at all of them.",
     )
+}
+
+/// Where somebody wanted to go who wrote a slash too many, or took away the end of an address. Only within
+/// `/packages`: an address that begins with two slashes would lead to another server.
+fn nearest(uri: &Uri) -> Option<String> {
+    let path = uri.path().strip_prefix("/packages")?;
+    let path = match path.trim_end_matches('/') {
+        "" => "/".to_owned(),
+        trimmed if trimmed.len() < path.len() && trimmed.starts_with('/') => {
+            format!("/packages{trimmed}")
+        }
+        _ => return None,
+    };
+    let query = uri.query().map(|query| format!("?{query}"));
+    Some(path + &query.unwrap_or_default())
 }
 
 /// Pages are looked at, and nothing else.
@@ -112,4 +130,27 @@ fn page(status: StatusCode, title: &str, message: &str, hint: &str) -> Response 
     };
     let text = page.render().unwrap_or_else(|_| message.to_owned());
     (status, Html(text)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::nearest;
+
+    #[rstest]
+    #[case("/packages", Some("/"))]
+    #[case("/packages/?q=x", Some("/?q=x"))]
+    #[case("/packages/etcd/?channel=beta", Some("/packages/etcd?channel=beta"))]
+    #[case("/packages/etcd/versions//", Some("/packages/etcd/versions"))]
+    #[case("/packages/etcd/nonsense", None)]
+    #[case("/packagesx/", None)]
+    #[case("//example.com/packages/", None)]
+    fn an_address_that_is_nearly_right_leads_on(
+        #[case] address: &str,
+        #[case] expected: Option<&str>,
+    ) {
+        let near = nearest(&address.parse().unwrap());
+        assert_eq!(near.as_deref(), expected);
+    }
 }

@@ -12,6 +12,7 @@ use super::markdown;
 use super::name::Name;
 use super::shell::Shell;
 use super::words::{self, Choice};
+use crate::catalog::text::plain;
 use crate::server::hub::views::{InstallCommand, InstallManifests, InstallModeName};
 use crate::server::hub::{Hub, InstallQuery, blocking};
 
@@ -55,7 +56,7 @@ pub(super) async fn page(
         let modes = modes(&frame, install.as_ref());
         Ok(OverviewPage {
             shell: Frame::shell(&hub),
-            description: markdown::to_html(&frame.version.about.description),
+            description: markdown::to_html(&plain(&frame.version.about.description)),
             ways: install
                 .iter()
                 .flat_map(|install| ways(&install.commands))

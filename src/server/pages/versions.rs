@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::frame::{Frame, PackageChoice, Tab};
 use super::name::Name;
 use super::shell::Shell;
-use crate::server::hub::views::UpgradeGraph;
+use crate::server::hub::views::{UpgradeGraph, VersionSummary};
 use crate::server::hub::{Hub, blocking, listed};
 
 #[derive(Template)]
@@ -121,7 +121,7 @@ fn direct(frame: &Frame, graph: &UpgradeGraph) -> String {
         [] if graph.stuck.contains(chosen) => {
             format!("From {version} no upgrade leads to the newest version.")
         }
-        [] => format!("There is nothing newer to upgrade {version} to."),
+        [] => nothing_leads_on(frame),
         next => format!("{version} can be upgraded directly to {}.", some(next)),
     };
     let before = match frame.version.upgrades_from.as_slice() {
@@ -129,6 +129,30 @@ fn direct(frame: &Frame, graph: &UpgradeGraph) -> String {
         before => format!("It is reached directly from {}.", some(before)),
     };
     format!("{onwards} {before}")
+}
+
+/// Why no upgrade leads on from the version that is looked at.
+fn nothing_leads_on(frame: &Frame) -> String {
+    let version = frame.number_of_version();
+    let chosen = &frame.version.summary.name;
+    let newer = frame.page.versions.iter();
+    let newer: Vec<&VersionSummary> = newer.take_while(|one| one.name != *chosen).collect();
+    let Some(newest) = newer.first() else {
+        return format!("There is nothing newer to upgrade {version} to.");
+    };
+    let channels = match newest.channels.as_slice() {
+        [] => String::new(),
+        [one] => format!(" in channel {one}"),
+        many => format!(" in channels {}", listed(many)),
+    };
+    let others = match newer.len() {
+        1 => "is a newer version".to_owned(),
+        many => format!("and {} others are newer", many - 1),
+    };
+    format!(
+        "No upgrade leads on from {version}: {}{channels} {others}, but whoever has {version} does not get there by upgrades.",
+        frame.number_of(newest)
+    )
 }
 
 fn cycles(graph: &UpgradeGraph) -> String {

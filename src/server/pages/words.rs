@@ -1,5 +1,7 @@
 //! Small words and addresses that several pages share.
 
+pub(in crate::server::pages) mod visible;
+
 use crate::server::hub::encoded;
 use crate::server::hub::views::InstallModeName;
 

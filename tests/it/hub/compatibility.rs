@@ -5,6 +5,7 @@ use http::{Request, StatusCode};
 use serde_json::{Value, json};
 
 use super::{desk, wares};
+use crate::support::hub::{Desk, Ware};
 
 #[tokio::test]
 async fn operators_are_listed_as_operatorhub_does() {
@@ -14,6 +15,18 @@ async fn operators_are_listed_as_operatorhub_does() {
     assert_eq!(gopher["packageName"], "gopher");
     assert_eq!(gopher["provider"], "Burrow Inc.");
     assert_eq!(gopher["capabilityLevel"], "Auto Pilot");
+}
+
+#[tokio::test]
+async fn an_operator_of_several_catalogs_is_listed_once_as_it_is_described() {
+    let newer = Ware::new("etcd", &[("1.0.0", json!({"displayName": "AAA etcd"}))]).blobs();
+    let desk = Desk::with(&[("hub", &wares()), ("other", &newer)], |_| {}).await;
+    let list = desk.json("/api/operators").await;
+    let etcds = list["operators"].as_array().unwrap().iter();
+    let etcds: Vec<&Value> = etcds.filter(|one| one["packageName"] == "etcd").collect();
+    assert_eq!(etcds.len(), 1);
+    let described = desk.json("/api/operator?packageName=etcd").await;
+    assert_eq!(etcds[0]["name"], described["operator"]["name"]);
 }
 
 #[tokio::test]

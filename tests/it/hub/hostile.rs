@@ -3,6 +3,7 @@
 use axum::body::Body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chandler::catalog::text::is_hidden;
 use http::{Method, Request, StatusCode};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -74,6 +75,131 @@ async fn a_package_that_is_broken_keeps_no_other_from_being_shown() {
     );
     let answer = desk.get("/api/v1/packages/mole").await;
     assert_eq!(answer.status, StatusCode::NOT_FOUND);
+    // Nor is it passed over in silence.
+    let catalog = &desk.json("/api/v1/catalogs").await[0];
+    assert_eq!(catalog["leftOut"], 1);
+    assert_eq!(catalog["leftOutFirst"][0]["package"], "mole");
+    let why = catalog["leftOutFirst"][0]["why"].as_str().unwrap();
+    assert!(why.contains("cannot be read"), "{why}");
+    let page = desk.get("/").await.text();
+    assert!(page.contains("1 operator is left out"), "{page}");
+    assert!(page.contains("mole"), "{page}");
+}
+
+#[tokio::test]
+async fn of_many_broken_packages_some_are_named_and_all_are_counted() {
+    let mut blobs = Ware::new("gopher", &[("1.0.0", json!({}))]).blobs();
+    for at in 0..150 {
+        let broken = json!({"keywords": "x".repeat(2000)});
+        blobs.extend(Ware::new(&format!("mole-{at:03}"), &[("1.0.0", broken)]).blobs());
+    }
+    let desk = Desk::new(&blobs).await;
+    let catalog = &desk.json("/api/v1/catalogs").await[0];
+    assert_eq!(catalog["leftOut"], 150);
+    assert_eq!(catalog["leftOutFirst"].as_array().unwrap().len(), 20);
+    assert!(catalog.to_string().len() < 10_000, "{catalog}");
+    let page = desk.get("/").await.text();
+    assert!(page.contains("and 130 more"), "{page}");
+}
+
+/// Google, for whoever sees it.
+const BACKWARDS: &str = "\u{202e}elgooG\u{202c}";
+
+#[tokio::test]
+async fn no_name_is_shown_in_another_direction_than_its_own() {
+    let csv = json!({
+        "displayName": BACKWARDS, "provider": {"name": BACKWARDS}, "keywords": [BACKWARDS],
+        "description": BACKWARDS, "maturity": BACKWARDS,
+        "maintainers": [{"name": BACKWARDS}], "links": [{"name": BACKWARDS, "url": "https://example.com"}],
+        "annotations": {"categories": BACKWARDS, "description": BACKWARDS, "support": BACKWARDS},
+    });
+    let ware = Ware::new("gopher", &[("1.0.0", csv)])
+        .with_channel(BACKWARDS, &json!([{"name": "gopher.v1.0.0"}]));
+    let mut blobs = ware.blobs();
+    blobs.extend(Ware::new(BACKWARDS, &[("1.0.0", json!({}))]).blobs());
+    let desk = Desk::new(&blobs).await;
+    let channel = form_urlencoded::byte_serialize(BACKWARDS.as_bytes()).collect::<String>();
+    for path in [
+        "/".to_owned(),
+        "/packages/gopher".to_owned(),
+        format!("/packages/gopher?channel={channel}"),
+        "/packages/gopher/versions".to_owned(),
+        "/packages/gopher/diff".to_owned(),
+        format!("/packages/{channel}/versions"),
+        "/packages/nowhere%E2%80%AEelgooG".to_owned(),
+        "/api/v1/feed.atom".to_owned(),
+    ] {
+        let text = desk.get(&path).await.text();
+        assert!(text.contains("elgooG"), "{path}: {text}");
+        let hidden = |c: char| is_hidden(c) && c != '\n' && c != '\t';
+        assert_eq!(text.find(hidden), None, "{path}: {text:?}");
+    }
+    let card = &desk.json("/api/v1/packages?q=gopher").await["packages"][0];
+    for name in [
+        &card["displayName"],
+        &card["provider"],
+        &card["keywords"][0],
+    ] {
+        assert_eq!(name, "elgooG");
+    }
+    assert_eq!(card["categories"][0], "elgooG");
+    assert_eq!(card["description"], "elgooG");
+}
+
+#[tokio::test]
+async fn a_book_for_a_name_does_not_fill_the_list() {
+    let long = "W".repeat(10_000);
+    let csv = json!({
+        "displayName": long, "provider": {"name": long}, "keywords": vec![long.clone(); 2000],
+        "annotations": {"categories": vec![long.as_str(); 300].join(","), "capabilities": long, "createdAt": long},
+    });
+    let ware = Ware::new("gopher", &[("1.0.0", csv)]);
+    let ware = ware.deprecated(&json!({"schema": "olm.package"}), &long);
+    let desk = Desk::new(&ware.blobs()).await;
+    for path in [
+        "/api/v1/packages",
+        "/api/v1/packages/gopher",
+        "/api/operators",
+    ] {
+        let answer = desk.get(path).await;
+        assert!(answer.body.len() < 40_000, "{path}: {}", answer.body.len());
+    }
+    let list = desk.json("/api/v1/packages").await;
+    let name = list["packages"][0]["displayName"].as_str().unwrap();
+    assert!(name.starts_with("WWW") && name.ends_with('…'), "{name}");
+}
+
+#[tokio::test]
+async fn a_feed_says_where_it_is_and_believes_no_nonsense_about_that() {
+    let desk = desk().await;
+    let feed = async |host: Option<&str>| {
+        let mut request = Request::get("/api/v1/packages/gopher/feed.atom");
+        if let Some(host) = host {
+            request = request.header("host", host);
+        }
+        desk.send(request.body(Body::empty()).unwrap()).await.text()
+    };
+    let here = feed(Some("hub.example.com:8080")).await;
+    for words in [
+        "<id>http://hub.example.com:8080/api/v1/packages/gopher/feed.atom?catalog=hub</id>",
+        "<link href=\"http://hub.example.com:8080/packages/gopher?catalog=hub\"/>",
+        "/api/v1/packages/gopher/versions/gopher.v2.0.0?catalog=hub</id>",
+    ] {
+        assert!(here.contains(words), "{words} is not in {here}");
+    }
+    for nonsense in [
+        None,
+        Some("a@evil.example.com"),
+        Some("evil'\"><x"),
+        Some("a b"),
+    ] {
+        let relative = feed(nonsense).await;
+        assert!(
+            relative.contains("<id>urn:chandler:hub:gopher</id>"),
+            "{relative}"
+        );
+        assert!(relative.contains("href=\"/packages/gopher?"), "{relative}");
+    }
 }
 
 #[tokio::test]

@@ -165,6 +165,44 @@ fn gopher_in(namespace: &str) -> Installation {
 }
 
 #[tokio::test]
+async fn an_address_that_is_nearly_right_leads_on() {
+    let desk = desk().await;
+    for (address, leads_to) in [
+        ("/packages/etcd/", "/packages/etcd"),
+        (
+            "/packages/etcd/versions/?channel=beta",
+            "/packages/etcd/versions?channel=beta",
+        ),
+        ("/packages", "/"),
+        ("/packages/", "/"),
+    ] {
+        let answer = desk.get(address).await;
+        assert_eq!(answer.status, StatusCode::PERMANENT_REDIRECT, "{address}");
+        assert_eq!(answer.header("location"), leads_to);
+    }
+    for address in ["/?utm_source=mail&q=gopher", "/browse?fbclid=1"] {
+        assert_eq!(desk.get(address).await.status, StatusCode::OK, "{address}");
+    }
+}
+
+#[tokio::test]
+async fn a_version_that_no_upgrade_leaves_is_not_called_the_newest() {
+    let versions = [("0.51.0", json!({})), ("1.2.0", json!({}))];
+    let ware = Ware::new("gopher", &versions);
+    let ware = ware.with_channel("beta", &json!([{"name": "gopher.v1.2.0"}]));
+    let mut blobs = ware.blobs();
+    let mut channels = blobs.iter_mut().filter(|it| it["name"] == "stable");
+    channels.next().unwrap()["entries"] = json!([{"name": "gopher.v0.51.0"}]);
+    let desk = Desk::new(&blobs).await;
+    let page = desk.get("/packages/gopher/versions").await.text();
+    assert!(
+        page.contains("No upgrade leads on from 0.51.0: 1.2.0 in channel beta is a newer version"),
+        "{page}"
+    );
+    assert!(!page.contains("nothing newer"), "{page}");
+}
+
+#[tokio::test]
 async fn the_addresses_of_operatorhub_lead_here() {
     let answer = desk().await.get("/operator/gopher").await;
     assert_eq!(answer.header("location"), "/packages/gopher");

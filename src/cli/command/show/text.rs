@@ -75,6 +75,13 @@ impl Page {
     }
 }
 
+fn counted(versions: usize) -> String {
+    match versions {
+        1 => "1 version".to_owned(),
+        many => format!("{many} versions"),
+    }
+}
+
 pub(super) fn package(
     page: &PackagePage,
     head: Option<&VersionView>,
@@ -108,10 +115,10 @@ pub(super) fn package(
     for channel in &page.channels {
         let mark = if channel.is_default { " (default)" } else { "" };
         out.line(&format!(
-            "{}{mark}: {}, of {} versions",
+            "{}{mark}: {}, of {}",
             channel.name,
             channel.version,
-            channel.entries.len()
+            counted(channel.entries.len())
         ));
     }
     out.heading("Versions");

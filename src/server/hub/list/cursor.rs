@@ -32,7 +32,7 @@ impl Key {
             } else {
                 String::new()
             },
-            display: summary.display_name.to_lowercase(),
+            display: sorted_by(&summary.display_name),
             name: summary.name.clone(),
             catalog: catalog.id(),
         }
@@ -67,6 +67,21 @@ impl Key {
     }
 }
 
+/// What a name is sorted by: without the sign or the remark in brackets that it begins with, or those
+/// who write `[DEPRECATED]` before a name would come first.
+fn sorted_by(name: &str) -> String {
+    let lower = name.to_lowercase();
+    let mut rest = lower.trim_start();
+    while let Some((_, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        rest = after.trim_start();
+    }
+    let rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+    if rest.is_empty() {
+        return lower;
+    }
+    rest.to_owned()
+}
+
 /// The times that authors write are of many forms; those that begin with a year can be compared.
 fn comparable(created: &str) -> String {
     let has_year = created
@@ -76,4 +91,17 @@ fn comparable(created: &str) -> String {
         return created.replace(['/', ' '], "-").replace('T', "-");
     }
     String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sorted_by;
+
+    #[test]
+    fn signs_and_remarks_before_a_name_do_not_move_it() {
+        assert_eq!(sorted_by("[DEPRECATED] cert-manager"), "cert-manager");
+        assert_eq!(sorted_by("\"Etcd\""), "etcd\"");
+        assert_eq!(sorted_by("[old]"), "[old]");
+        assert_eq!(sorted_by("…"), "…");
+    }
 }

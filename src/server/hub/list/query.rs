@@ -125,6 +125,11 @@ impl PackageQuery {
         Ok(())
     }
 
+    /// Whether there is such a parameter.
+    pub fn knows(key: &str) -> bool {
+        KNOWN.contains(&key)
+    }
+
     /// The order that is meant.
     pub fn order(&self) -> Sort {
         let usual = if self.q.trim().is_empty() {
@@ -136,22 +141,24 @@ impl PackageQuery {
     }
 }
 
+/// All parameters.
+const KNOWN: [&str; 12] = [
+    "q",
+    "category",
+    "provider",
+    "capabilityLevel",
+    "catalog",
+    "installMode",
+    "installed",
+    "upgradable",
+    "deprecated",
+    "sort",
+    "limit",
+    "cursor",
+];
+
 /// Refuses what is no parameter.
 fn known(key: &str) -> Result<(), Error> {
-    const KNOWN: [&str; 12] = [
-        "q",
-        "category",
-        "provider",
-        "capabilityLevel",
-        "catalog",
-        "installMode",
-        "installed",
-        "upgradable",
-        "deprecated",
-        "sort",
-        "limit",
-        "cursor",
-    ];
     if KNOWN.contains(&key) {
         return Ok(());
     }

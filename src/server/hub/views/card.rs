@@ -147,4 +147,19 @@ pub struct CatalogView {
     pub packages: usize,
     /// Why newer content cannot be read, if that is so.
     pub problem: Option<String>,
+    /// How many of its packages, or parts of them, are left out because something is wrong with them.
+    pub left_out: usize,
+    /// The first of what is left out.
+    #[schema(max_items = 20)]
+    pub left_out_first: Vec<LeftOutView>,
+}
+
+/// Something that a catalog has and the hub does not show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftOutView {
+    /// The package; empty if that is not known.
+    pub package: String,
+    /// What is wrong with it.
+    pub why: String,
 }

@@ -44,9 +44,9 @@ pub(in crate::server::pages) struct Arrow {
     pub(in crate::server::pages) tip: String,
 }
 
-/// A box that has no place yet, with the position of the box to its left.
+/// A box that has no place yet, with the positions of the needs to its left.
 struct Planned {
-    parent: usize,
+    meets: Vec<usize>,
     class: &'static str,
     title: String,
     detail: String,
@@ -96,8 +96,8 @@ impl DependencyDrawing {
         column += 1;
         for (at, planned) in providers.iter().enumerate() {
             let one = drawing.place_planned(column, providers.len(), at, planned);
-            if let Some(&need) = places.get(planned.parent) {
-                drawing.point(need, one);
+            for need in planned.meets.iter().filter_map(|need| places.get(*need)) {
+                drawing.point(*need, one);
             }
         }
         let right = drawing.boxes.iter().map(|one| one.x + BOX_WIDTH).max();
@@ -179,7 +179,7 @@ fn dependents(graph: &DependencyGraph) -> Vec<Planned> {
         .iter()
         .take(MOST)
         .map(|dependent| Planned {
-            parent: 0,
+            meets: Vec::new(),
             class: "box",
             title: dependent.package.clone(),
             detail: dependent.needs.clone(),
@@ -191,16 +191,16 @@ fn dependents(graph: &DependencyGraph) -> Vec<Planned> {
         .collect();
     let left = graph.dependents.len().saturating_sub(MOST);
     if left > 0 {
-        planned.push(more(0, left));
+        planned.push(more(Vec::new(), left));
     }
     planned
 }
 
-/// What is needed, and for each need who can meet it.
+/// What is needed, and who can meet it: each package once, however many needs it meets.
 fn needs(dependencies: &[Dependency]) -> (Vec<Planned>, Vec<Planned>) {
     let mut needs = Vec::new();
-    let mut providers = Vec::new();
-    for (parent, dependency) in dependencies.iter().enumerate() {
+    let mut providers: Vec<Planned> = Vec::new();
+    for (need, dependency) in dependencies.iter().enumerate() {
         let is_itself = dependency
             .met_by
             .iter()
@@ -221,7 +221,7 @@ fn needs(dependencies: &[Dependency]) -> (Vec<Planned>, Vec<Planned>) {
             (false, false) => "box need",
         };
         needs.push(Planned {
-            parent: 0,
+            meets: Vec::new(),
             class,
             title,
             detail,
@@ -231,25 +231,31 @@ fn needs(dependencies: &[Dependency]) -> (Vec<Planned>, Vec<Planned>) {
             continue;
         }
         for one in dependency.met_by.iter().take(MOST) {
-            providers.push(Planned {
-                parent,
-                class: "box",
-                title: one.package.clone(),
-                detail: one.catalog.clone(),
-                leads_to: Some(one.clone()),
-            });
+            let known = providers
+                .iter_mut()
+                .find(|planned| planned.leads_to.as_ref() == Some(one));
+            match known {
+                Some(known) => known.meets.push(need),
+                None => providers.push(Planned {
+                    meets: vec![need],
+                    class: "box",
+                    title: one.package.clone(),
+                    detail: one.catalog.clone(),
+                    leads_to: Some(one.clone()),
+                }),
+            }
         }
         let left = dependency.met_by.len().saturating_sub(MOST);
         if left > 0 {
-            providers.push(more(parent, left));
+            providers.push(more(vec![need], left));
         }
     }
     (needs, providers)
 }
 
-fn more(parent: usize, left: usize) -> Planned {
+fn more(meets: Vec<usize>, left: usize) -> Planned {
     Planned {
-        parent,
+        meets,
         class: "box",
         title: format!("and {left} more"),
         detail: "listed below".to_owned(),
@@ -316,6 +322,15 @@ mod tests {
         assert_eq!(titles, ["gopher", "Burrow", "digger", "mole"]);
         assert_eq!(drawing.arrows.len(), 3);
         assert!(drawing.boxes[1].x < drawing.boxes[2].x);
+    }
+
+    #[test]
+    fn who_meets_several_needs_is_drawn_once() {
+        let needs = vec![needs_api(&["digger"]), needs_api(&["digger", "mole"])];
+        let drawing = DependencyDrawing::of(&graph(needs, 0), "1.0.0").unwrap();
+        let titles: Vec<&str> = drawing.boxes.iter().map(|one| one.title.as_str()).collect();
+        assert_eq!(titles, ["gopher", "Burrow", "Burrow", "digger", "mole"]);
+        assert_eq!(drawing.arrows.len(), 2 + 3);
     }
 
     #[test]

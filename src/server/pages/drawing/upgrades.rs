@@ -27,7 +27,9 @@ const SIDE: usize = 11;
 /// The width of a character of a version, about.
 const LETTER: usize = 8;
 /// Up to so many columns, all texts stand below each other.
-const ALIGNED: usize = 8;
+const ALIGNED: usize = 4;
+/// So many colours `graph.css` has for lanes.
+const COLOURS: usize = 10;
 /// So many channels are named beside a version.
 const NAMED: usize = 3;
 
@@ -290,7 +292,7 @@ fn row_middle(at: usize) -> usize {
     at * ROW + 4 + ROW / 2
 }
 
-/// There are six colours; a seventh lane begins with the first again.
+/// There are ten colours; an eleventh lane begins with the first again.
 fn colour(lane: usize) -> usize {
-    lane % 6
+    lane % COLOURS
 }

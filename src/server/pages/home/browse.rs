@@ -103,12 +103,35 @@ impl Browse {
             .filter(|catalog| catalog.problem.is_some())
     }
 
+    /// Catalogs of which not everything is shown.
+    pub(in crate::server::pages) fn incomplete(&self) -> impl Iterator<Item = &CatalogView> {
+        self.catalogs.iter().filter(|catalog| catalog.left_out > 0)
+    }
+
+    #[allow(clippy::unused_self, reason = "templates have nothing else to ask")]
+    pub(in crate::server::pages) fn left_out(&self, catalog: &CatalogView) -> String {
+        let are = counted(
+            catalog.left_out,
+            "operator is",
+            "operators or parts of them are",
+        );
+        format!(
+            "{are} left out of the catalog {}: something is wrong with them",
+            catalog.display_name
+        )
+    }
+
     pub(in crate::server::pages) fn has_many_catalogs(&self) -> bool {
         self.catalogs.len() > 1
     }
 
     pub(in crate::server::pages) fn cleared(&self) -> String {
         self.query.cleared()
+    }
+
+    /// Everything, in the view that was chosen.
+    pub(in crate::server::pages) fn all_link(&self) -> String {
+        self.query.everything()
     }
 
     /// Whether something keeps packages out.

@@ -33,9 +33,11 @@ impl HomeQuery {
                     let number: Option<usize> = value.parse().ok();
                     show = number.unwrap_or(PART).clamp(PART, MOST);
                 }
-                _ => {
-                    filters.append_pair(&key, &value);
+                filter if PackageQuery::knows(filter) => {
+                    filters.append_pair(filter, &value);
                 }
+                // Addresses are passed on with what mails and advertisements add to them.
+                _ => continue,
             }
             pairs.push((key.into_owned(), value.into_owned()));
         }
@@ -70,10 +72,17 @@ impl HomeQuery {
 
     /// The address without any filter; words, order and view stay.
     pub(super) fn cleared(&self) -> String {
-        let kept = self
-            .pairs
-            .iter()
-            .filter(|(key, _)| ["q", "sort", "view"].contains(&key.as_str()));
+        self.only(&["q", "sort", "view"])
+    }
+
+    /// The address of all packages; the view stays.
+    pub(super) fn everything(&self) -> String {
+        self.only(&["view"])
+    }
+
+    fn only(&self, keys: &[&str]) -> String {
+        let kept = self.pairs.iter();
+        let kept = kept.filter(|(key, _)| keys.contains(&key.as_str()));
         with_query("/", kept.map(|(key, value)| (key.as_str(), value.as_str())))
     }
 }
@@ -98,6 +107,15 @@ mod tests {
         let query = HomeQuery::parse("show=many&view=").unwrap();
         assert_eq!(query.show, PART);
         assert!(!query.is_list);
+    }
+
+    #[test]
+    fn what_others_add_to_an_address_is_left_out() {
+        let query = HomeQuery::parse("utm_source=x&q=gopher&fbclid=1&view=list").unwrap();
+        assert_eq!(query.filter.q, "gopher");
+        assert_eq!(query.with("sort", ""), "/?q=gopher&view=list");
+        assert_eq!(query.everything(), "/?view=list");
+        assert!(HomeQuery::parse("sort=sideways").is_err());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::UpgradeDrawing;
 use crate::server::hub::views::{UpgradeEdge, UpgradeGraph, UpgradeKind, UpgradeNode};
@@ -92,6 +92,34 @@ fn lanes_that_are_not_beside_each_other_share_a_column() {
     let drawing = drawn(&graph(nodes.collect(), Vec::new()), "", false);
     assert_eq!(drawing.lanes.len(), 4);
     assert!(drawing.rows.iter().all(|row| row.dots[0].x == 18));
+}
+
+#[test]
+fn a_number_stands_near_its_dots_where_many_lanes_have_ended() {
+    let lanes = ["stable", "b", "c", "d", "e", "f"];
+    let nodes = (1..=10).map(|version| {
+        // Each channel begins a version later than the one before.
+        let begun = version.min(lanes.len());
+        node(version, &lanes[..begun])
+    });
+    let drawing = drawn(&graph(nodes.collect(), Vec::new()), "", false);
+    let gaps = drawing
+        .rows
+        .iter()
+        .map(|row| row.text_x - row.dots.iter().map(|dot| dot.x).max().unwrap());
+    assert_eq!(gaps.max(), Some(26));
+}
+
+#[test]
+fn ten_lanes_have_ten_colours() {
+    let names: Vec<String> = (0..10).map(|at| format!("c{at}")).collect();
+    let nodes = (1..=10).map(|version| {
+        let begun: Vec<&str> = names[..version].iter().map(String::as_str).collect();
+        node(version, &begun)
+    });
+    let drawing = drawn(&graph(nodes.collect(), Vec::new()), "", false);
+    let colours: BTreeSet<usize> = drawing.lanes.iter().map(|lane| lane.colour).collect();
+    assert_eq!(colours.len(), 10);
 }
 
 #[test]
