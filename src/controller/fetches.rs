@@ -78,6 +78,7 @@ impl Fetch {
 impl Fetch {
     async fn ask<F>(
         &mut self,
+        limit: Option<Duration>,
         shortest: Duration,
         fetch: impl FnOnce() -> F,
         wake: impl FnOnce() + Send + 'static,
@@ -88,13 +89,18 @@ impl Fetch {
         if let Some(here) = &self.here {
             return Arrival::Here(here.clone());
         }
-        let mut task = match self.task.take() {
+        let underway = self.task.take();
+        // Somebody thought better of how long it may take, perhaps because it takes too long.
+        if let Some(task) = underway.as_ref().filter(|task| task.limit != limit) {
+            task.handle.abort();
+        }
+        let mut task = match underway.filter(|task| task.limit == limit) {
             Some(task) => task,
             None => match self.stuck(shortest) {
                 Some((problem, pause)) if !pause.is_zero() => {
                     return Arrival::Stuck { problem, pause };
                 }
-                _ => Task::spawn(fetch(), wake),
+                _ => Task::spawn(limit, fetch(), wake),
             },
         };
         match task.wait().await {
@@ -120,6 +126,8 @@ impl Fetch {
 /// A fetch under way, which wakes whoever went away meanwhile.
 #[derive(Debug)]
 struct Task {
+    /// How long it may take, as it was told when it began.
+    limit: Option<Duration>,
     handle: JoinHandle<Result<Bundles, Problem>>,
     state: Arc<AtomicU8>,
 }
@@ -130,6 +138,7 @@ const ENDED: u8 = 2;
 
 impl Task {
     fn spawn(
+        limit: Option<Duration>,
         fetch: impl Future<Output = Result<Bundles, Problem>> + Send + 'static,
         wake: impl FnOnce() + Send + 'static,
     ) -> Self {
@@ -142,7 +151,11 @@ impl Task {
             }
             fetched
         });
-        Self { handle, state }
+        Self {
+            limit,
+            handle,
+            state,
+        }
     }
 
     /// What came of it, or nothing if that takes longer than a moment.
@@ -158,11 +171,13 @@ impl Task {
 
 impl Fetches {
     /// How far the bundles of a plan are. If nobody is at it, and it is time, `fetch` is begun; `wake`
-    /// is called when it ends after this did. `shortest` is the shortest pause between two attempts.
-    /// For each order, one asks at a time.
+    /// is called when it ends after this did. `limit` is how long `fetch` takes at the longest; with another
+    /// one it is begun anew. `shortest` is the shortest pause between two attempts. For each order, one
+    /// asks at a time.
     pub(crate) async fn ask<F>(
         &self,
         order: &Order,
+        limit: Option<Duration>,
         shortest: Duration,
         fetch: impl FnOnce() -> F,
         wake: impl FnOnce() + Send + 'static,
@@ -171,7 +186,7 @@ impl Fetches {
         F: Future<Output = Result<Bundles, Problem>> + Send + 'static,
     {
         let mut known = self.lock(|all| all.remove(order)).unwrap_or_default();
-        let arrival = known.ask(shortest, fetch, wake).await;
+        let arrival = known.ask(limit, shortest, fetch, wake).await;
         self.lock(|all| all.insert(order.clone(), known));
         arrival
     }
@@ -215,7 +230,8 @@ mod tests {
     where
         F: Future<Output = Result<Bundles, Problem>> + Send + 'static,
     {
-        fetches.ask(&order(), shortest, fetch, || {}).await
+        let limit = Some(Duration::from_mins(10));
+        fetches.ask(&order(), limit, shortest, fetch, || {}).await
     }
 
     async fn fine() -> Result<Bundles, Problem> {
@@ -298,14 +314,14 @@ mod tests {
             }
         };
         let none = Duration::ZERO;
-        fetches.ask(&order(), none, refused, wake()).await;
+        fetches.ask(&order(), None, none, refused, wake()).await;
         assert_eq!(woken.load(Ordering::SeqCst), 0);
         tokio::time::advance(LONGEST_PAUSE).await;
         let slow = || async {
             tokio::time::sleep(MOMENT * 2).await;
             Ok(Bundles::new())
         };
-        let arrival = fetches.ask(&order(), none, slow, wake()).await;
+        let arrival = fetches.ask(&order(), None, none, slow, wake()).await;
         // What was wrong before is told until it is known to be over.
         assert!(
             matches!(arrival, Arrival::Underway { before: Some(_) }),
@@ -313,7 +329,20 @@ mod tests {
         );
         tokio::time::sleep(MOMENT * 2).await;
         assert_eq!(woken.load(Ordering::SeqCst), 1);
-        let arrival = fetches.ask(&order(), none, refused, wake()).await;
+        let arrival = fetches.ask(&order(), None, none, refused, wake()).await;
+        assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_changes_how_long_it_may_take_is_not_kept_waiting_by_what_began_before() {
+        let fetches = Fetches::default();
+        let never = std::future::pending::<Result<Bundles, Problem>>;
+        let arrival = ask(&fetches, Duration::ZERO, never).await;
+        assert!(matches!(arrival, Arrival::Underway { .. }), "{arrival:?}");
+        let limit = Some(Duration::from_secs(2));
+        let order = order();
+        let changed = fetches.ask(&order, limit, Duration::ZERO, fine, || {});
+        let arrival = changed.await;
         assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
     }
 
