@@ -1,3 +1,5 @@
+mod dependencies;
+mod owners;
 mod random;
 
 use std::collections::BTreeMap;
@@ -138,6 +140,21 @@ fn with_dependency() -> Facts {
     ];
     facts.subscriptions.push(generated("burrow"));
     facts
+}
+
+/// The same with mole, which owns the API as well, and goes by a policy.
+fn with_going_owner(policy: &str) -> Facts {
+    let mut shared = facts();
+    shared.csvs.push(csv("quay", "mole", &["Gopher"], &[]));
+    let more = json!({
+        "metadata": {"namespace": "quay", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"policy": {"removal": policy}},
+    });
+    shared.subscriptions.push(subscription("mole", &more));
+    let objects = [(NAMESPACE, "mine"), ("quay", "theirs")];
+    shared.crds = vec![crd("Gopher", "gopher", &objects)];
+    shared.targets = Some(Targets::All);
+    shared
 }
 
 fn wish(policy: RemovalPolicy) -> Wish {
@@ -356,142 +373,6 @@ fn who_needs_a_package_by_name_is_heard_in_its_namespace_only() {
 }
 
 #[test]
-fn a_crd_that_another_operator_owns_stays_with_the_objects_that_one_serves() {
-    let mut shared = facts();
-    shared.csvs.push(csv("quay", "mole", &["Gopher"], &[]));
-    shared.crds = vec![crd(
-        "Gopher",
-        "gopher",
-        &[(NAMESPACE, "mine"), ("quay", "theirs")],
-    )];
-    let removal = plan(&shared, &everything());
-    assert_eq!(goes(&removal, Step::DeleteCustomResources), [""; 0]);
-    let removal = plan(&shared, &naming(everything()));
-    let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
-    assert!(why.contains("quay/mole.v1 owns it as well"), "{why}");
-    why_stays(&removal, "Gopher quay/theirs");
-    assert_eq!(
-        goes(&removal, Step::DeleteCustomResources),
-        ["Gopher port/mine"]
-    );
-    assert_eq!(goes(&removal, Step::DeleteDefinitions), [""; 0]);
-}
-
-/// The same with mole, which owns the API as well, and goes by a policy.
-fn with_going_owner(policy: &str) -> Facts {
-    let mut shared = facts();
-    shared.csvs.push(csv("quay", "mole", &["Gopher"], &[]));
-    let more = json!({
-        "metadata": {"namespace": "quay", "deletionTimestamp": "2026-01-01T00:00:00Z"},
-        "spec": {"policy": {"removal": policy}},
-    });
-    shared.subscriptions.push(subscription("mole", &more));
-    let objects = [(NAMESPACE, "mine"), ("quay", "theirs")];
-    shared.crds = vec![crd("Gopher", "gopher", &objects)];
-    shared.targets = Some(Targets::All);
-    shared
-}
-
-#[test]
-fn what_two_operators_serve_goes_when_both_do_and_the_crd_after_both() {
-    for policy in ["Operator", "Everything"] {
-        let mut shared = with_going_owner(policy);
-        let removal = plan(&shared, &naming(everything()));
-        assert_eq!(
-            goes(&removal, Step::DeleteCustomResources),
-            ["Gopher port/mine", "Gopher quay/theirs"]
-        );
-        shared.crds[0].objects = Ok(Vec::new());
-        shared.csvs.remove(0);
-        let removal = plan(&shared, &naming(everything()));
-        assert!(matches!(removal.next(), Move::Wait(stage) if stage.step == Step::AwaitOthers));
-        let (reason, message) = removal.told().unwrap();
-        assert_eq!(reason, "CustomResourceDefinitionsPresent");
-        assert!(message.contains("quay/mole.v1"), "{message}");
-        shared.csvs.clear();
-        let removal = plan(&shared, &naming(everything()));
-        assert!(
-            matches!(removal.next(), Move::Act(stage) if stage.step == Step::DeleteDefinitions)
-        );
-    }
-}
-
-#[test]
-fn an_operator_that_is_removed_and_still_needed_stays_with_what_it_serves() {
-    let mut shared = with_going_owner("Everything");
-    shared.csvs[1] = csv("quay", "mole", &["Gopher", "Hill"], &[]);
-    shared.csvs.push(csv("quay", "crane", &[], &["Hill"]));
-    let removal = plan(&shared, &naming(everything()));
-    assert_eq!(
-        goes(&removal, Step::DeleteCustomResources),
-        ["Gopher port/mine"]
-    );
-    let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
-    assert!(why.contains("quay/mole.v1 owns it as well"), "{why}");
-}
-
-#[test]
-fn objects_stay_while_anybody_needs_their_crd_whoever_else_owns_it() {
-    let mut shared = facts();
-    shared.csvs.push(csv("quay", "mole", &["Gopher"], &[]));
-    shared.csvs.push(csv("quay", "crane", &[], &["Gopher"]));
-    let removal = plan(&shared, &naming(everything()));
-    assert_eq!(goes(&removal, Step::DeleteCustomResources), [""; 0]);
-}
-
-#[test]
-fn of_several_wishes_for_a_dependency_the_most_careful_counts() {
-    let mut facts = with_dependency();
-    facts.csvs.push(csv(NAMESPACE, "mole", &[], &["Burrow"]));
-    let burrow = facts.subscriptions[1].clone();
-    let deleted = |policy: &str, prunes: bool| {
-        json!({
-            "metadata": {
-                "deletionTimestamp": "2026-01-01T00:00:00Z",
-                "annotations": {labels::PRUNE_DEPENDENCIES: prunes.to_string()},
-            },
-            "spec": {"policy": {"removal": policy}},
-        })
-    };
-    for (policy, prunes, expected) in [
-        ("Everything", false, RemovalPolicy::Everything),
-        ("Operator", true, RemovalPolicy::Operator),
-        // What it does not ask for is not its matter.
-        ("Operator", false, RemovalPolicy::Everything),
-    ] {
-        facts.subscriptions.truncate(2);
-        let mole = subscription("mole", &deleted(policy, prunes));
-        facts.subscriptions.push(mole);
-        let removal = plan(&facts, &everything());
-        assert_eq!(
-            goes(&removal, Step::HandOverDependencies),
-            ["Subscription port/burrow"]
-        );
-        let handed = wish_for(&burrow, &facts, &everything());
-        assert_eq!((handed.policy, handed.dependencies), (expected, true));
-    }
-}
-
-#[test]
-fn a_crd_that_is_named_goes_with_objects_that_the_operator_does_not_serve() {
-    let mut abroad = facts();
-    abroad.crds = vec![crd(
-        "Gopher",
-        "gopher",
-        &[(NAMESPACE, "mine"), ("quay", "abroad")],
-    )];
-    let removal = plan(&abroad, &everything());
-    assert_eq!(goes(&removal, Step::DeleteCustomResources), [""; 0]);
-    let why = why_stays(&removal, "Gopher quay/abroad");
-    assert!(why.contains("does not serve its namespace"), "{why}");
-    for policy in [RemovalPolicy::Operator, RemovalPolicy::Everything] {
-        let removal = plan(&abroad, &naming(wish(policy)));
-        assert_eq!(goes(&removal, Step::DeleteCustomResources).len(), 2);
-        assert_eq!(goes(&removal, Step::DeleteDefinitions).len(), 1);
-    }
-}
-
-#[test]
 fn a_crd_that_was_there_before_stays_with_its_objects_unless_it_is_named() {
     let mut found = facts();
     let annotations = &mut found.crds[0].annotations;
@@ -585,105 +466,6 @@ fn a_kind_that_cannot_be_listed_is_in_the_way_of_those_only_who_may_have_some_of
     // Anybody may have some of what is Kubernetes' own.
     facts.unlisted = vec![unlisted("apps", "Deployment")];
     assert_eq!(plan(&facts, &operator()).next(), Move::Blocked);
-}
-
-#[test]
-fn a_dependency_that_nobody_else_needs_is_handed_over_before_its_user_goes() {
-    let removal = plan(&with_dependency(), &everything());
-    assert_eq!(steps(&removal)[0], Step::HandOverDependencies);
-    assert_eq!(
-        goes(&removal, Step::HandOverDependencies),
-        ["Subscription port/burrow"]
-    );
-    let removal = plan(&with_dependency(), &operator());
-    let why = why_stays(&removal, "Subscription port/burrow");
-    assert!(why.contains("nobody else needs it"), "{why}");
-    let pruning = Wish {
-        dependencies: true,
-        ..operator()
-    };
-    let removal = plan(&with_dependency(), &pruning);
-    assert_eq!(steps(&removal)[0], Step::HandOverDependencies);
-}
-
-#[test]
-fn a_dependency_waits_until_its_user_is_gone() {
-    let mut facts = with_dependency();
-    facts.subscription = facts.subscriptions[1].clone();
-    facts.crds = vec![crd("Burrow", "burrow", &[])];
-    let removal = plan(&facts, &everything());
-    assert_eq!(removal.next(), Move::Blocked);
-    let (_, message) = removal.told().unwrap();
-    assert!(
-        message.contains("remove those who need it first"),
-        "{message}"
-    );
-    let mut going = facts.clone();
-    let deleted = json!({
-        "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"},
-        "spec": {"policy": {"removal": "Everything"}},
-    });
-    going.subscriptions[0] = subscription("gopher", &deleted);
-    let (_, message) = plan(&going, &everything()).told().unwrap();
-    assert!(message.contains("is being removed before it"), "{message}");
-    facts.leaving = BTreeSet::from(["port/gopher.v1".to_owned()]);
-    let removal = plan(&facts, &everything());
-    assert_eq!(goes(&removal, Step::DeleteDefinitions).len(), 1);
-    facts.leaving.clear();
-    facts.csvs.remove(0);
-    assert!(matches!(plan(&facts, &everything()).next(), Move::Act(_)));
-}
-
-#[test]
-fn a_dependency_that_somebody_else_needs_stays_and_so_does_what_it_needs_itself() {
-    let mut facts = with_dependency();
-    facts.csvs[1] = csv(NAMESPACE, "burrow", &["Burrow"], &["Soil"]);
-    facts.csvs.push(csv(NAMESPACE, "soil", &["Soil"], &[]));
-    facts.subscriptions.push(generated("soil"));
-    let removal = plan(&facts, &everything());
-    assert_eq!(
-        goes(&removal, Step::HandOverDependencies),
-        ["Subscription port/burrow", "Subscription port/soil"]
-    );
-    facts.csvs.push(csv(NAMESPACE, "mole", &[], &["Burrow"]));
-    let removal = plan(&facts, &everything());
-    assert_eq!(goes(&removal, Step::HandOverDependencies), [""; 0]);
-    why_stays(&removal, "Subscription port/burrow");
-    why_stays(&removal, "Subscription port/soil");
-}
-
-#[test]
-fn dependencies_that_need_each_other_keep_nobody() {
-    let mut facts = with_dependency();
-    facts.csvs[1] = csv(NAMESPACE, "burrow", &["Burrow"], &["Soil"]);
-    facts
-        .csvs
-        .push(csv(NAMESPACE, "soil", &["Soil"], &["Burrow"]));
-    facts.subscriptions.push(generated("soil"));
-    let removal = plan(&facts, &everything());
-    assert_eq!(goes(&removal, Step::HandOverDependencies).len(), 2);
-}
-
-#[test]
-fn what_somebody_subscribed_to_is_no_dependency() {
-    let mut facts = with_dependency();
-    facts.subscriptions[1] = subscription("burrow", &json!({}));
-    let removal = plan(&facts, &everything());
-    assert_eq!(goes(&removal, Step::HandOverDependencies), [""; 0]);
-}
-
-#[test]
-fn a_second_subscription_to_the_same_package_keeps_all_of_it() {
-    let mut facts = facts();
-    let more = json!({"metadata": {"uid": "sub-2"}, "spec": {"name": "gopher"}});
-    facts
-        .subscriptions
-        .push(subscription("gopher-again", &more));
-    let removal = plan(&facts, &everything());
-    assert_eq!(steps(&removal), [Step::Afterwards]);
-    assert_eq!(removal.next(), Move::LetGo);
-    why_stays(&removal, "ClusterServiceVersion port/gopher.v1");
-    why_stays(&removal, "CustomResourceDefinition gophers.example.com");
 }
 
 fn marked(kind: &str, name: &str) -> Marked {
