@@ -34,9 +34,18 @@ demo: ## A cluster with the fleet: gopher and Harbor installed, used and upgrade
 demo-down: ## Take the demo down
 	@PROFILE=$(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),dev) deploy/demo/down
 
-.PHONY: test test-unit test-registry test-browser test-cluster test-tutorials test-local
-test: test-unit test-registry test-browser test-local test-cluster test-tutorials ## All tests, on a real Kubernetes and a real registry
+.PHONY: test test-others test-unit test-registry test-browser test-cluster test-tutorials test-local
+# Those on the cluster mostly wait for it, and so do most of the others: side by side they take little longer than one of
+# them. What the browser needs is installed before: two cannot install packages at once.
+test: $(AXE) ## All tests, on a real Kubernetes and a real registry
+	@$(MAKE) --no-print-directory -j2 test-cluster test-others
 	@echo "all tests passed"
+test-others:
+	@$(MAKE) --no-print-directory test-unit
+	@$(MAKE) --no-print-directory test-registry
+	@$(MAKE) --no-print-directory test-browser
+	@$(MAKE) --no-print-directory test-local
+	@$(MAKE) --no-print-directory test-tutorials
 test-unit: ## Only the tests that need no cluster
 	cargo test --lib --bins --examples --test it
 test-registry: ## Only the tests on a real registry
