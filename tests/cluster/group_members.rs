@@ -23,11 +23,14 @@ impl Scene<'_> {
             .await
     }
 
-    /// Waits until the annotation of the group says that it has these APIs.
+    /// Waits until the annotation of the group says that it has these APIs, and its status where: until
+    /// then it is in nobody's way.
     async fn provides(&self, apis: &str) -> anyhow::Result<OperatorGroup> {
         self.until("own", &format!("with {apis:?}"), |it: &OperatorGroup| {
             let said = it.annotations().get("olm.providedAPIs");
-            said.map(String::as_str).unwrap_or_default() == apis
+            let status = it.status.as_ref();
+            let is_somewhere = status.is_some_and(|status| !status.namespaces.is_empty());
+            said.map(String::as_str).unwrap_or_default() == apis && is_somewhere
         })
         .await
     }
