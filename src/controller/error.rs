@@ -21,6 +21,9 @@ pub(crate) enum Error {
     /// An object could not be written or read.
     #[error(transparent)]
     Object(#[from] crate::plan::apply::Error),
+    /// Nobody may write what is to be written, and why.
+    #[error("{0}")]
+    NotAllowed(String),
     /// Work on another thread was ended.
     #[error("the work was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),

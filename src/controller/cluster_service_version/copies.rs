@@ -70,8 +70,14 @@ pub(in crate::controller) async fn reconcile(
     }
     if targets != Targets::All && copied_csvs::is_copyable(&csv) && !staying.is_empty() {
         let rbac = rights::own(context, &csv).await?;
+        let mut failed = None;
         for copy in &staying {
-            rights::copy(context, &csv, &rbac, copy).await?;
+            // A namespace in which the group's account may not pass on rights is in the way of no other.
+            let copied = rights::copy(context, &csv, &rbac, copy).await;
+            failed = failed.or(copied.err());
+        }
+        if let Some(error) = failed {
+            return Err(error);
         }
     }
     Ok(Next::Wait)

@@ -56,7 +56,12 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
     };
     // Before it begins to run.
     if rights::serves_all(context, &key.namespace) == Some(true) {
-        rights::lift(context, csv).await?;
+        match rights::lift(context, csv).await {
+            Err(Error::Object(error @ apply::Error::Forbidden { .. })) => {
+                return failed(context, world, error.to_string(), Failure::Forbidden).await;
+            }
+            lifted => lifted?,
+        }
     }
     for object in observe::writes(&desired, &world.seen) {
         match applier.apply(object, How::ServerSideApply).await {

@@ -3,15 +3,17 @@
 use kube::ResourceExt as _;
 use serde_json::Value;
 
+use super::status;
 use crate::api::cluster_service_version::ClusterServiceVersion;
-use crate::api::conditions::CsvPhase;
+use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::api::labels;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
+use crate::controller::install_plan::account::{self, Access};
 use crate::lifecycle::copied_csvs::Copy;
 use crate::lifecycle::install::{Seen, observe, target_rbac};
 use crate::lifecycle::targets::Targets;
-use crate::plan::apply::{How, Writer};
+use crate::plan::apply::{self, How, Writer};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
@@ -32,26 +34,64 @@ pub(super) async fn keep(context: &Context, csv: &ClusterServiceVersion) -> Resu
     let phase = csv.status.as_ref().map(|status| &status.phase);
     let is_running = matches!(phase, Some(CsvPhase::Succeeded | CsvPhase::Replacing));
     match serves_all(context, &namespace) {
-        Some(true) if is_running => lift(context, csv).await,
+        Some(true) if is_running => {
+            let lifted = lift(context, csv).await;
+            if let Err(
+                error @ (Error::Object(apply::Error::Forbidden { .. }) | Error::NotAllowed(_)),
+            ) = &lifted
+            {
+                let reason = CsvReason::InstallComponentFailed.to_string();
+                let message = format!("its rights in all namespaces cannot be written: {error}");
+                status::tell(context, csv, true, &reason, &message).await;
+            }
+            lifted
+        }
         Some(false) if is_bound_in_cluster(context, csv) => bring_down(context, csv).await,
         _ => Ok(()),
     }
 }
 
-/// Lifts the rights of an operator that serves all namespaces.
+/// Lifts the rights of an operator that serves all namespaces, with the rights of the OperatorGroup's
+/// ServiceAccount if it names one: an account cannot pass on what it does not have.
 pub(super) async fn lift(context: &Context, csv: &ClusterServiceVersion) -> Result<(), Error> {
     let rbac = own(context, csv).await?;
     let wanted = target_rbac::lifted(csv, &rbac);
     let lifted = in_cluster(context, csv).await?;
-    let seen = Seen::new(lifted.clone());
-    let applier = context.applier.writing_for(Writer::Lifecycle);
-    for object in &wanted {
-        if observe::differs(object, &seen).is_some() {
-            applier.apply(object, How::ServerSideApply).await?;
-        }
-    }
-    for object in target_rbac::fallen(csv, &rbac, &wanted, &lifted) {
+    let fallen = target_rbac::fallen(csv, &rbac, &wanted, &lifted).into_iter();
+    let (ours, olms): (Vec<_>, Vec<_>) = fallen.partition(|object| target_rbac::is_ours(object));
+    // What is no right of it any more goes, also where what is cannot be written.
+    for object in ours {
         context.applier.delete(object).await?;
+    }
+    write(context, csv, &wanted, &lifted).await?;
+    // In place of what OLM lifted there is ours now.
+    for object in olms {
+        context.applier.delete(object).await?;
+    }
+    Ok(())
+}
+
+/// Writes those that are missing or differ from what is there, as whoever may.
+async fn write(
+    context: &Context,
+    csv: &ClusterServiceVersion,
+    wanted: &[Value],
+    there: &[Value],
+) -> Result<(), Error> {
+    let seen = Seen::new(there.iter().cloned());
+    let differs = |object: &&Value| observe::differs(object, &seen).is_some();
+    let due: Vec<&Value> = wanted.iter().filter(differs).collect();
+    if due.is_empty() {
+        return Ok(());
+    }
+    let ours = context.applier.writing_for(Writer::Lifecycle);
+    let applier = match account::of(context, &csv.namespace().unwrap_or_default()).await? {
+        Access::Own => ours,
+        Access::As(account) => ours.acting_as(&account.namespace, &account.name),
+        Access::None(why) => return Err(Error::NotAllowed(why)),
+    };
+    for object in due {
+        applier.apply(object, How::ServerSideApply).await?;
     }
     Ok(())
 }
@@ -95,15 +135,33 @@ async fn in_cluster(context: &Context, csv: &ClusterServiceVersion) -> Result<Ve
     Ok(rbac)
 }
 
-/// Copies the rights of an operator to a namespace that it serves and that has a copy of it.
+/// Copies the rights of an operator to a namespace that it serves and that has a copy of it, and takes away
+/// copies of what is not its right any more.
 pub(super) async fn copy(
     context: &Context,
     csv: &ClusterServiceVersion,
     rbac: &[Value],
     copy: &Copy,
 ) -> Result<(), Error> {
-    let copied = target_rbac::copied(csv, rbac, &copy.namespace, &copy.uid);
-    bring_to(context, copied).await
+    let wanted = target_rbac::copied(csv, rbac, &copy.namespace, &copy.uid);
+    let selector = format!(
+        "{}={},{}={}",
+        labels::OWNER,
+        labels::owner_value(&csv.name_any()),
+        labels::COPIED_FROM,
+        csv.namespace().unwrap_or_default(),
+    );
+    let mut there = Vec::new();
+    // Without its Role a binding gives nothing, but nobody could tell of it what it was.
+    for kind in ["RoleBinding", "Role"] {
+        let namespace = Some(copy.namespace.as_str());
+        let some = context.applier.list(RBAC, kind, namespace, &selector);
+        there.extend(some.await?);
+    }
+    for object in target_rbac::stray(&wanted, &there) {
+        context.applier.delete(object).await?;
+    }
+    write(context, csv, &wanted, &there).await
 }
 
 /// The Roles and RoleBindings of the operator's namespace.

@@ -1,6 +1,7 @@
 //! Who carries out a plan: we, or the ServiceAccount of the namespace's OperatorGroup.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 
 use crate::api::operator_group::OperatorGroup;
@@ -26,10 +27,13 @@ pub(in crate::controller) struct Account {
     pub(in crate::controller) uid: Option<String>,
 }
 
-/// Who carries out the plans of a namespace.
+/// Who carries out the plans of a namespace. The groups are asked for: a cache that is behind would have
+/// us write with our own rights where somebody just took them away.
 pub(in crate::controller) async fn of(context: &Context, namespace: &str) -> Result<Access, Error> {
-    let groups = context.caches.operator_groups.in_namespace(namespace);
-    let group: &OperatorGroup = match groups.as_slice() {
+    let api = Api::<OperatorGroup>::namespaced(context.client.clone(), namespace);
+    let groups = api.list(&ListParams::default()).await;
+    let groups = groups.map_err(Error::while_("listing the OperatorGroups"))?;
+    let group: &OperatorGroup = match groups.items.as_slice() {
         [group] => group,
         [] => {
             return Ok(Access::None(format!(
@@ -37,7 +41,7 @@ pub(in crate::controller) async fn of(context: &Context, namespace: &str) -> Res
             )));
         }
         many => {
-            let names: Vec<String> = many.iter().map(|group| group.name_any()).collect();
+            let names: Vec<String> = many.iter().map(OperatorGroup::name_any).collect();
             return Ok(Access::None(format!(
                 "more than one operator group(s) are managing this namespace count={}: {}; delete all but one, and the plan goes on by itself",
                 many.len(),

@@ -1,5 +1,16 @@
 use super::*;
-use crate::lifecycle::install::fixtures::csv;
+use crate::lifecycle::install::fixtures;
+
+/// An operator that asks for what [`rbac`] gives it.
+fn csv() -> ClusterServiceVersion {
+    let mut csv = fixtures::csv();
+    let permissions = json!([{
+        "serviceAccountName": "op-account",
+        "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}],
+    }]);
+    csv.spec.install.spec.permissions = serde_json::from_value(permissions).unwrap();
+    csv
+}
 
 fn rbac() -> Vec<Value> {
     let metadata = json!({
@@ -101,6 +112,101 @@ fn a_label_alone_does_not_get_a_role_copied() {
     );
 }
 
+fn none() -> Vec<Value> {
+    Vec::new()
+}
+
+/// What somebody made who may write RoleBindings in the operator's namespace, and wants to have more.
+fn forged(change: impl Fn(&mut Value)) -> Vec<Value> {
+    let mut forged = rbac();
+    for object in &mut forged {
+        object["metadata"]["name"] = json!("evil");
+    }
+    forged[1]["roleRef"]["name"] = json!("evil");
+    change(&mut forged[1]);
+    forged
+}
+
+#[test]
+fn a_cluster_role_that_the_csv_did_not_ask_for_is_never_bound_elsewhere() {
+    let admin = json!({"apiGroup": API_GROUP, "kind": "ClusterRole", "name": "admin"});
+    let me = json!([{"kind": "User", "apiGroup": API_GROUP, "name": "me"}]);
+    let forged = forged(|binding| {
+        binding["roleRef"] = admin.clone();
+        binding["subjects"] = me.clone();
+    });
+    assert_eq!(lifted(&csv(), &forged), none());
+    assert_eq!(copied(&csv(), &forged, "target", "u"), none());
+    // Nor to the operator itself.
+    let mut rbac = rbac();
+    rbac[1]["roleRef"] = admin;
+    assert_eq!(lifted(&csv(), &rbac), none());
+}
+
+#[test]
+fn nobody_but_the_operators_account_gets_its_rights_elsewhere() {
+    let me = json!({"kind": "User", "apiGroup": API_GROUP, "name": "me"});
+    let alone = forged(|binding| binding["subjects"] = json!([me]));
+    assert_eq!(lifted(&csv(), &alone), none());
+    assert_eq!(copied(&csv(), &alone, "target", "u"), none());
+    let other_namespace = forged(|binding| binding["subjects"][0]["namespace"] = json!("mine"));
+    assert_eq!(lifted(&csv(), &other_namespace), none());
+    // Beside it they get nothing.
+    let mut beside = rbac();
+    beside[1]["subjects"].as_array_mut().unwrap().push(me);
+    assert_eq!(lifted(&csv(), &beside), lifted(&csv(), &rbac()));
+    let copies = |rbac: &[Value]| copied(&csv(), rbac, "target", "u");
+    assert_eq!(copies(&beside), copies(&rbac()));
+}
+
+#[test]
+fn rules_that_the_csv_did_not_ask_for_stay_where_they_are() {
+    let all = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+    let mut other = rbac();
+    other[0]["rules"] = json!([all]);
+    assert_eq!(lifted(&csv(), &other), none());
+    assert_eq!(copied(&csv(), &other, "target", "u"), none());
+    let mut more = rbac();
+    more[0]["rules"].as_array_mut().unwrap().push(all);
+    assert_eq!(lifted(&csv(), &more), lifted(&csv(), &rbac()));
+    let copies = |rbac: &[Value]| copied(&csv(), rbac, "target", "u");
+    assert_eq!(copies(&more), copies(&rbac()));
+}
+
+#[test]
+fn what_was_lifted_and_is_not_asked_for_any_more_falls() {
+    let rbac = rbac();
+    let cluster = lifted(&csv(), &rbac);
+    let mut modest = csv();
+    modest.spec.install.spec.permissions.clear();
+    let wanted = lifted(&modest, &rbac);
+    assert_eq!(wanted, none());
+    let gone = fallen(&modest, &rbac, &wanted, &cluster);
+    assert_eq!(gone, [&cluster[1], &cluster[0]]);
+    let copies = copied(&csv(), &rbac, "target", "u");
+    assert_eq!(stray(&copies, &copies), Vec::<&Value>::new());
+    assert_eq!(stray(&[], &copies), [&copies[0], &copies[1]]);
+}
+
+#[test]
+fn a_label_that_would_make_a_lifted_role_part_of_another_stays_behind() {
+    let mut labelled = rbac();
+    let aggregate = "rbac.authorization.k8s.io/aggregate-to-admin";
+    labelled[0]["metadata"]["labels"][aggregate] = json!("true");
+    assert_eq!(lifted(&csv(), &labelled), lifted(&csv(), &rbac()));
+}
+
+#[test]
+fn the_name_that_somebody_gave_a_role_does_not_matter() {
+    let mut adopted = rbac();
+    for object in &mut adopted {
+        object["metadata"]["name"] = json!("op.v1-abc12");
+    }
+    adopted[1]["roleRef"]["name"] = json!("op.v1-abc12");
+    assert_eq!(lifted(&csv(), &adopted).len(), 2);
+    assert_eq!(copied(&csv(), &adopted, "target", "u").len(), 2);
+}
+
 #[test]
 fn the_operators_own_namespace_needs_no_copies() {
     assert_eq!(copied(&csv(), &rbac(), "home", "u"), Vec::<Value>::new());
@@ -115,6 +221,7 @@ fn elsewhere() -> (ClusterServiceVersion, Vec<Value>) {
         object["metadata"]["namespace"] = json!("elsewhere");
         object["metadata"]["labels"]["olm.owner.namespace"] = json!("elsewhere");
     }
+    rbac[1]["subjects"][0]["namespace"] = json!("elsewhere");
     (csv, rbac)
 }
 
@@ -139,6 +246,11 @@ fn what_lets_a_server_read_its_certificate_is_not_lifted() {
     for object in &mut rbac {
         object["metadata"]["name"] = json!("op-service-cert");
     }
+    rbac[1]["roleRef"]["name"] = json!("op-service-cert");
+    rbac[0]["rules"] = json!([{
+        "verbs": ["get"], "apiGroups": [""], "resources": ["secrets"],
+        "resourceNames": ["op-service-cert"],
+    }]);
     assert_eq!(lifted(&csv(), &rbac), Vec::<Value>::new());
 }
 
