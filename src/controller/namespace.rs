@@ -53,12 +53,22 @@ pub(super) async fn reconcile(context: &Arc<Context>, namespace: &str) -> Result
         // Whose operators would have which rights? Nobody can tell.
         _ => None,
     };
-    let mut progress: Vec<Progress> = Vec::new();
+    let mut progress: Vec<Option<Progress>> = Vec::new();
+    let mut failed = None;
     if let Some(answer) = &answer {
         for component in &answer.resolution.components {
             let made = match component {
-                Component::Solved(solution) => planning::plan(context, &world, solution).await?,
-                Component::Unsolvable(_) => Progress::default(),
+                Component::Solved(solution) => planning::plan(context, &world, solution).await,
+                Component::Unsolvable(_) => Ok(Progress::default()),
+            };
+            let made = match made {
+                Ok(made) => made,
+                // What could not be read or written for one is in the way of no other.
+                Err(error) => {
+                    failed = failed.or(Some(error));
+                    progress.push(None);
+                    continue;
+                }
             };
             if let Some(plan) = &made.plan {
                 surroundings.plans.insert(plan.name.clone(), plan.clone());
@@ -66,13 +76,17 @@ pub(super) async fn reconcile(context: &Arc<Context>, namespace: &str) -> Result
             for gone in &made.superseded {
                 surroundings.plans.remove(gone);
             }
-            progress.push(made);
+            progress.push(Some(made));
         }
     }
     write_statuses(context, &world, &surroundings, answer.as_ref(), &progress).await?;
-    let underway = progress.iter().filter_map(|it| it.fingerprint.clone());
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let progress = || progress.iter().flatten();
+    let underway = progress().filter_map(|it| it.fingerprint.clone());
     context.fetches.keep_only(namespace, &underway.collect());
-    Ok(progress.iter().map(|it| it.next).fold(Next::Wait, sooner))
+    Ok(progress().map(|it| it.next).fold(Next::Wait, sooner))
 }
 
 /// The time that was said comes before the pause that grows.
@@ -90,18 +104,18 @@ async fn write_statuses(
     world: &World,
     surroundings: &Surroundings,
     answer: Option<&Answer>,
-    progress: &[Progress],
+    progress: &[Option<Progress>],
 ) -> Result<(), Error> {
     let ready = Bundles::default();
     let now = context.now();
-    let mut by_name: BTreeMap<&str, (&Component, &Progress)> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, (&Component, Option<&Progress>)> = BTreeMap::new();
     for (component, progress) in answer
         .into_iter()
         .flat_map(|answer| &answer.resolution.components)
         .zip(progress)
     {
         for name in component.subscriptions() {
-            by_name.insert(name, (component, progress));
+            by_name.insert(name, (component, progress.as_ref()));
         }
     }
     let mut failed = None;
@@ -110,17 +124,21 @@ async fn write_statuses(
         let name = subscription.name_any();
         let unreadable = answer.and_then(|answer| answer.unreadable.get(&name));
         let found = by_name.get(name.as_str());
-        let outcome = match (unreadable, found) {
-            (Some(problem), _) => Outcome::Unreadable(problem),
-            (None, Some((component, _))) => Outcome::Component(component),
-            (None, None) => Outcome::Pending,
+        let (outcome, progress) = match (unreadable, found) {
+            (Some(problem), _) => (Outcome::Unreadable(problem), None),
+            (None, Some((component, Some(progress)))) => {
+                (Outcome::Component(component), Some(*progress))
+            }
+            // How far it is nobody knows, until the next look.
+            (None, Some((_, None))) => continue,
+            (None, None) => (Outcome::Pending, None),
         };
         let deprecations = deprecations(world, subscription);
         let situation = Situation {
             surroundings,
             outcome,
-            bundles: found.map_or(&ready, |(_, progress)| &progress.bundles),
-            plan: found.and_then(|(_, progress)| progress.plan.as_ref()),
+            bundles: progress.map_or(&ready, |progress| &progress.bundles),
+            plan: progress.and_then(|progress| progress.plan.as_ref()),
             deprecations: deprecations.as_ref(),
         };
         let after = status(subscription, &situation, &now);

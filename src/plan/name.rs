@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::reference::Manifest;
 use crate::api::conditions::InstallPlanPhase;
 use crate::api::hash::base36_sha256;
-use crate::api::install_plan::{InstallPlan, Step};
+use crate::api::install_plan::{Approval, InstallPlan, InstallPlanSpec, Step};
 use crate::api::labels;
 
 /// Length of the hash in a plan's name.
@@ -77,6 +77,34 @@ pub fn open_plan<'a>(plans: &[&'a InstallPlan], content_hash: &str) -> Option<&'
         label.is_some_and(|label| label == content_hash) && !is_terminal(plan)
     });
     same.max_by_key(|plan| (plan.spec.generation, plan.name_any()))
+}
+
+/// Whether a plan that was found under the name of another, without steps, may get the other's: whoever made it
+/// meant the same, and nobody gave an approval to it that is not theirs to give.
+///
+/// A name says nothing of approval, and anybody may take it first. A plan that was made approved is not what somebody
+/// wants who is to be asked; one that somebody approved afterwards, which makes for another `metadata.generation`, is.
+pub fn stands_for(found: &InstallPlan, wanted: &InstallPlan) -> bool {
+    let content = |plan: &InstallPlan| plan.labels().get(labels::PLAN_CONTENT_HASH).cloned();
+    let solution = |plan: &InstallPlan| plan.annotations().get(labels::PLAN_SOLUTION).cloned();
+    let owners = found.owner_references();
+    let is_owner = |uid: &str| owners.iter().any(|owner| owner.uid == uid);
+    let spec = InstallPlanSpec {
+        approved: wanted.spec.approved,
+        ..found.spec.clone()
+    };
+    let was_approved = found.spec.approved
+        && wanted.spec.approval == Approval::Manual
+        && found.metadata.generation.is_some_and(|it| it > 1);
+    spec == wanted.spec
+        && (found.spec.approved == wanted.spec.approved || was_approved)
+        && content(found) == content(wanted)
+        && solution(found) == solution(wanted)
+        && wanted
+            .owner_references()
+            .iter()
+            .all(|owner| is_owner(&owner.uid))
+        && found.metadata.deletion_timestamp.is_none()
 }
 
 /// The generation of the next plan.
@@ -161,6 +189,62 @@ mod tests {
         let plan = plan("install-a", 1, "same", phase);
         assert_eq!(open_plan(&[&plan], "same").is_some(), found);
         assert!(open_plan(&[&plan], "other").is_none());
+    }
+
+    /// A plan that was written without its steps.
+    fn unfinished(approval: Approval, approved: bool, generation: i64) -> InstallPlan {
+        let mut plan = plan("install-a", 1, "same", InstallPlanPhase::Unset);
+        plan.spec.approval = approval;
+        plan.spec.approved = approved;
+        plan.metadata.generation = Some(generation);
+        let owner = json!({"apiVersion": "v1", "kind": "Subscription", "name": "s", "uid": "u"});
+        plan.metadata.owner_references = Some(vec![serde_json::from_value(owner).unwrap()]);
+        plan
+    }
+
+    #[rstest]
+    // As it was made.
+    #[case(unfinished(Approval::Manual, false, 1), true)]
+    // Somebody approved it before it had its steps.
+    #[case(unfinished(Approval::Manual, true, 2), true)]
+    // It was made when nobody wanted to be asked, or by somebody who would not ask.
+    #[case(unfinished(Approval::Automatic, true, 1), false)]
+    #[case(unfinished(Approval::Automatic, true, 2), false)]
+    #[case(unfinished(Approval::Manual, true, 1), false)]
+    fn an_approval_that_nobody_gave_does_not_count(
+        #[case] found: InstallPlan,
+        #[case] stands: bool,
+    ) {
+        let wanted = unfinished(Approval::Manual, false, 0);
+        assert_eq!(stands_for(&found, &wanted), stands);
+    }
+
+    #[test]
+    fn a_plan_that_is_about_something_else_stands_for_no_other() {
+        let wanted = unfinished(Approval::Automatic, true, 0);
+        assert!(stands_for(
+            &unfinished(Approval::Automatic, true, 1),
+            &wanted
+        ));
+        let differ: [fn(&mut InstallPlan); 6] = [
+            |it| it.spec.approved = false,
+            |it| it.spec.cluster_service_version_names = vec!["else".to_owned()],
+            |it| it.metadata.owner_references = None,
+            |it| it.metadata.labels = None,
+            |it| {
+                it.annotations_mut()
+                    .insert(labels::PLAN_SOLUTION.to_owned(), "else".to_owned());
+            },
+            |it| {
+                it.metadata.deletion_timestamp =
+                    Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap())
+            },
+        ];
+        for change in differ {
+            let mut found = unfinished(Approval::Automatic, true, 1);
+            change(&mut found);
+            assert!(!stands_for(&found, &wanted), "{found:?}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use kube::{Resource as _, ResourceExt as _};
 use serde_json::json;
 
 use super::world::World;
+use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::InstallPlanPhase;
 use crate::api::install_plan::{Approval, InstallPlan};
 use crate::api::labels;
@@ -21,6 +22,7 @@ use crate::controller::fetches::{Arrival, Order};
 use crate::controller::queue::Next;
 use crate::controller::run::as_manager;
 use crate::oci::Digest;
+use crate::plan::name::stands_for;
 use crate::plan::subscription::{Bundles, Plan};
 use crate::plan::{Approvals, BundleInput, Input, build, decide, is_terminal};
 use crate::resolver::{Install, Solution};
@@ -68,6 +70,9 @@ pub(super) async fn plan(
     world: &World,
     solution: &Solution,
 ) -> Result<Progress, Error> {
+    if let Some(problem) = unreadable_plan(world, solution) {
+        return Ok(Progress::stuck(Bundles::Unusable(problem), Next::Wait));
+    }
     let own = OwnPlans::of(world, solution);
     if solution.install.is_empty() {
         let superseded = own.delete_waiting(context, world, None).await?;
@@ -93,6 +98,9 @@ pub(super) async fn plan(
             superseded,
             ..Progress::default()
         });
+    }
+    if let Some(progress) = own.unheard_of(context, world).await? {
+        return Ok(progress);
     }
     let bundles = match fetch(context, world, &solution.install, &wanted).await {
         Ok(bundles) => bundles,
@@ -141,6 +149,24 @@ pub(super) async fn plan(
     }
 }
 
+/// What is wrong with a plan that a Subscription of a solution names. Another beside it could be in its way.
+fn unreadable_plan(world: &World, solution: &Solution) -> Option<String> {
+    let ours = world.subscriptions.iter();
+    let ours = ours.filter(|it| solution.requests.contains(&it.name_any()));
+    ours.filter_map(named_plan).find_map(|name| {
+        let why = world.unreadable_plans.get(name)?;
+        Some(format!(
+            "InstallPlan {name} cannot be read: {why}; delete it, and a new one will be made"
+        ))
+    })
+}
+
+/// The plan that the status of a Subscription names.
+fn named_plan(subscription: &Subscription) -> Option<&str> {
+    let status = subscription.status.as_ref()?;
+    status.install_plan_ref.as_ref()?.name.as_deref()
+}
+
 /// The plans that are about the Subscriptions of a solution, the newest first.
 struct OwnPlans(Vec<Arc<InstallPlan>>);
 
@@ -152,17 +178,7 @@ impl OwnPlans {
             .filter(|it| solution.requests.contains(&it.name_any()))
             .collect();
         let uids: BTreeSet<String> = ours.iter().filter_map(|it| it.uid()).collect();
-        let named: BTreeSet<&str> = ours
-            .iter()
-            .filter_map(|it| {
-                it.status
-                    .as_ref()?
-                    .install_plan_ref
-                    .as_ref()?
-                    .name
-                    .as_deref()
-            })
-            .collect();
+        let named: BTreeSet<&str> = ours.iter().filter_map(|it| named_plan(it)).collect();
         let is_ours = |plan: &InstallPlan| {
             named.contains(plan.name_any().as_str())
                 || plan
@@ -202,6 +218,50 @@ impl OwnPlans {
         (*phase != InstallPlanPhase::Complete).then(|| newest.clone())
     }
 
+    /// How far things are if what these plans brought is there and the cache does not have it, because it is behind
+    /// or because nobody can read it. Taken for missing, it would be installed again and again.
+    async fn unheard_of(
+        &self,
+        context: &Context,
+        world: &World,
+    ) -> Result<Option<Progress>, Error> {
+        let api =
+            Api::<ClusterServiceVersion>::namespaced(context.client.clone(), &world.namespace);
+        for plan in &self.0 {
+            let phase = plan.status.as_ref().map(|status| &status.phase);
+            if phase != Some(&InstallPlanPhase::Complete) {
+                continue;
+            }
+            for name in &plan.spec.cluster_service_version_names {
+                if world.csvs.iter().any(|csv| csv.name_any() == *name) {
+                    continue;
+                }
+                let progress = match api.get_opt(name).await {
+                    Ok(None) => continue,
+                    Ok(Some(csv)) if csv.is_copied() => continue,
+                    Ok(Some(_)) => {
+                        tracing::info!(csv = name, "it is there, and the watch has not told of it");
+                        Progress {
+                            plan: Some(Plan::of(plan)),
+                            next: Next::Retry,
+                            ..Progress::default()
+                        }
+                    }
+                    Err(kube::Error::SerdeError(error)) => Progress {
+                        plan: Some(Plan::of(plan)),
+                        ..Progress::stuck(Bundles::Unusable(unreadable(name, &error)), Next::Wait)
+                    },
+                    Err(error) => {
+                        let what = format!("reading ClusterServiceVersion {name}");
+                        return Err(Error::while_(what)(error));
+                    }
+                };
+                return Ok(Some(progress));
+            }
+        }
+        Ok(None)
+    }
+
     /// Deletes plans that wait for approval, or for their steps, and are not what is wanted.
     async fn delete_waiting(
         &self,
@@ -221,35 +281,31 @@ impl OwnPlans {
         let mut gone = Vec::new();
         for plan in self.0.iter().filter(|plan| waits(plan)) {
             let name = plan.name_any();
-            // Whoever approves it in this very moment wins.
-            let parameters = DeleteParams {
-                preconditions: Some(Preconditions {
-                    uid: plan.uid(),
-                    resource_version: plan.resource_version(),
-                }),
-                ..DeleteParams::default()
-            };
-            match api.delete(&name, &parameters).await {
-                Ok(_) => {
-                    tracing::info!(plan = name, "a newer plan takes its place");
-                    gone.push(name);
-                }
-                Err(kube::Error::Api(status)) if status.code == 404 => gone.push(name),
-                Err(error) => {
-                    return Err(Error::while_(format!("deleting InstallPlan {name}"))(error));
-                }
-            }
+            delete(&api, plan)
+                .await
+                .map_err(Error::while_(format!("deleting InstallPlan {name}")))?;
+            tracing::info!(plan = name, "a newer plan takes its place");
+            gone.push(name);
         }
         Ok(gone)
     }
 }
 
+fn unreadable(csv: &str, why: &serde_json::Error) -> String {
+    format!(
+        "ClusterServiceVersion {csv} is in the namespace and cannot be read: {why}; correct it, or delete it and a new one is installed"
+    )
+}
+
 /// A plan of ours that has no steps: whoever made it was stopped before it wrote them, or the cache
 /// has not heard of them yet.
 fn is_unfinished(plan: &InstallPlan) -> bool {
+    plan.annotations().contains_key(labels::PLAN_SOLUTION) && !has_steps(plan)
+}
+
+fn has_steps(plan: &InstallPlan) -> bool {
     let status = plan.status.as_ref();
-    let has_steps = status.is_some_and(|it| !it.plan.is_empty() || !it.bundle_lookups.is_empty());
-    plan.annotations().contains_key(labels::PLAN_SOLUTION) && !has_steps
+    status.is_some_and(|it| !it.plan.is_empty() || !it.bundle_lookups.is_empty())
 }
 
 fn versions(world: &World) -> BTreeMap<String, String> {
@@ -417,7 +473,8 @@ async fn within<T>(
 }
 
 /// Writes a plan: first the object, then its status. If something comes between the two, the next
-/// look makes the same plan again, finds that it exists, and writes the status.
+/// look makes the same plan again, finds that it exists, and writes the status. One that was left without
+/// steps and was not meant so, above all not approved so, is made anew.
 async fn write(context: &Context, plan: &InstallPlan) -> Result<InstallPlan, kube::Error> {
     let namespace = plan.namespace().unwrap_or_default();
     let name = plan.name_any();
@@ -425,18 +482,41 @@ async fn write(context: &Context, plan: &InstallPlan) -> Result<InstallPlan, kub
     let parameters = as_manager();
     let created = match api.create(&parameters, plan).await {
         Ok(created) => created,
-        Err(kube::Error::Api(status)) if status.code == 409 => api.get(&name).await?,
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            let found = api.get(&name).await?;
+            if has_steps(&found) {
+                return Ok(found);
+            }
+            if stands_for(&found, plan) {
+                found
+            } else {
+                tracing::info!(
+                    plan = name,
+                    "a plan without steps is made anew: it was meant otherwise"
+                );
+                delete(&api, &found).await?;
+                api.create(&parameters, plan).await?
+            }
+        }
         Err(error) => return Err(error),
     };
-    let has_status = created
-        .status
-        .as_ref()
-        .is_some_and(|status| !status.plan.is_empty());
-    if has_status {
-        return Ok(created);
-    }
     let mut complete = created;
     complete.meta_mut().managed_fields = None;
     complete.status.clone_from(&plan.status);
     api.replace_status(&name, &parameters, &complete).await
+}
+
+/// Deletes a plan as it was seen: whoever approves it in this very moment wins.
+async fn delete(api: &Api<InstallPlan>, plan: &InstallPlan) -> Result<(), kube::Error> {
+    let parameters = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: plan.uid(),
+            resource_version: plan.resource_version(),
+        }),
+        ..DeleteParams::default()
+    };
+    match api.delete(&plan.name_any(), &parameters).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        outcome => outcome.map(drop),
+    }
 }

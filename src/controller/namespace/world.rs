@@ -24,6 +24,8 @@ pub(super) struct World {
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) csvs: Vec<ClusterServiceVersion>,
     pub(super) plans: BTreeMap<String, Arc<InstallPlan>>,
+    /// Plans that Subscriptions name and nobody can read, and why.
+    pub(super) unreadable_plans: BTreeMap<String, String>,
     pub(super) groups: Vec<Arc<OperatorGroup>>,
     /// All catalogs of the cluster with what is known of them: an explanation may name one that
     /// this namespace may not use.
@@ -52,6 +54,7 @@ impl World {
                 .map(|it| ClusterServiceVersion::clone(it))
                 .collect(),
             plans: plans.map(|plan| (plan.name_any(), plan)).collect(),
+            unreadable_plans: BTreeMap::new(),
             groups: caches.operator_groups.in_namespace(namespace),
             catalogs: catalogs.collect(),
         };
@@ -71,10 +74,17 @@ impl World {
             .filter(|name| !self.plans.contains_key(name))
             .collect();
         for name in missing {
-            let found = api.get_opt(&name).await;
-            let found = found.map_err(Error::while_(format!("reading InstallPlan {name}")))?;
-            if let Some(plan) = found {
-                self.plans.insert(name, Arc::new(plan));
+            match api.get_opt(&name).await {
+                Ok(Some(plan)) => {
+                    self.plans.insert(name, Arc::new(plan));
+                }
+                Ok(None) => {}
+                Err(kube::Error::SerdeError(error)) => {
+                    self.unreadable_plans.insert(name, error.to_string());
+                }
+                Err(error) => {
+                    return Err(Error::while_(format!("reading InstallPlan {name}"))(error));
+                }
             }
         }
         Ok(())
