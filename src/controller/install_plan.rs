@@ -25,7 +25,7 @@ use super::queue::Next;
 use crate::api::conditions::{InstallPlanConditionType, InstallPlanPhase, StepStatus};
 use crate::api::install_plan::{InstallPlan, InstallPlanStatus};
 use crate::plan::Trouble;
-use crate::plan::progress::{begin, conclude, is_tried_again};
+use crate::plan::progress::{begin, conclude, is_history, is_tried_again};
 use crate::plan::retention::outdated;
 use account::Access;
 pub(crate) use at_work::PlansAtWork;
@@ -113,16 +113,13 @@ async fn done(context: &Context, plan: &InstallPlan) {
     events::completed(context, plan).await;
 }
 
-/// Whether a failed plan is tried again from time to time. A plan that others came after is history.
+/// Whether a failed plan is tried again from time to time. A plan that another came after for the same
+/// Subscription is history.
 fn may_recover(context: &Context, plan: &InstallPlan, status: &InstallPlanStatus) -> bool {
     let namespace = plan.namespace().unwrap_or_default();
-    let is_newest = context
-        .caches
-        .install_plans
-        .in_namespace(&namespace)
-        .iter()
-        .all(|other| other.spec.generation <= plan.spec.generation);
-    is_newest && is_tried_again(status)
+    let others = context.caches.install_plans.in_namespace(&namespace);
+    let others: Vec<&InstallPlan> = others.iter().map(|other| &**other).collect();
+    is_tried_again(status) && !is_history(plan, &others)
 }
 
 /// Carries out a failed plan as if it had not failed. As long as it fails in the same way, nothing is

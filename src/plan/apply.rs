@@ -25,7 +25,7 @@ mod remove;
 mod request;
 mod unknown;
 
-pub use crd::{AppliedCrd, Conversion, is_established};
+pub use crd::{AppliedCrd, Conversion, is_established, refused_names};
 pub use error::{Error, Target};
 
 use std::fmt;

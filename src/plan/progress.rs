@@ -4,6 +4,7 @@
 mod tests;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt as _;
 
 use crate::api::conditions::{
     ConditionStatus, InstallPlanConditionType, InstallPlanPhase, InstallPlanReason, StepStatus,
@@ -138,6 +139,27 @@ pub fn is_tried_again(status: &InstallPlanStatus) -> bool {
     .iter()
     .any(|words| status.message.contains(words));
     is_about_objects || status.attenuated_service_account_ref.is_some()
+}
+
+/// Since when a plan has missed a kind that the cluster does not have, if it did when it was looked at last.
+pub fn misses_kinds_since(status: &InstallPlanStatus) -> Option<&Time> {
+    let condition = status.condition(&InstallPlanConditionType::Installed)?;
+    let misses = condition.status == ConditionStatus::False
+        && condition.message.contains("api-server resource not found");
+    condition.last_update_time.as_ref().filter(|_| misses)
+}
+
+/// Whether another plan came after this one for a Subscription that both are for. What others of the namespace get
+/// says nothing of it. A plan that is for no Subscription gives way to any.
+pub fn is_history(plan: &InstallPlan, others: &[&InstallPlan]) -> bool {
+    let owners = plan.owner_references();
+    let is_for_the_same = |other: &InstallPlan| {
+        let mut theirs = other.owner_references().iter();
+        owners.is_empty() || theirs.any(|it| owners.iter().any(|owner| owner.uid == it.uid))
+    };
+    others
+        .iter()
+        .any(|other| other.spec.generation > plan.spec.generation && is_for_the_same(other))
 }
 
 /// Whether nothing is left to do for a step.

@@ -332,7 +332,7 @@ async fn a_kind_that_the_cluster_does_not_have_fails_the_plan_after_a_while() {
             status.phase == InstallPlanPhase::Installing && status.message.contains(words)
         })
         .await?;
-        town.plan_since("old", 2, "2020-01-01T00:00:00Z", &[step]).await?;
+        town.plan_that_misses("old", 2, words, "2020-01-01T00:00:00Z", &[step]).await?;
         let status = town.phase("old", InstallPlanPhase::Failed).await?;
         ensure!(status.message.contains(words), "{}", status.message);
         let installed = status.condition(&InstallPlanConditionType::Installed).context("no condition")?;
@@ -680,15 +680,21 @@ impl<'a> Town<'a> {
         self.plan_of(name, generation, approved, status).await
     }
 
-    async fn plan_since(
+    /// A plan that has said for some time that a kind is missing.
+    async fn plan_that_misses(
         &self,
         name: &str,
         generation: i64,
+        words: &str,
         since: &str,
         steps: &[Value],
     ) -> anyhow::Result<()> {
         let status = json!({
             "phase": "Installing", "catalogSources": [], "plan": steps, "startTime": since,
+            "conditions": [{
+                "type": "Installed", "status": "False", "reason": "InstallComponentFailed",
+                "message": words, "lastUpdateTime": since, "lastTransitionTime": since,
+            }],
         });
         self.plan_of(name, generation, true, status).await
     }

@@ -26,10 +26,11 @@ use crate::controller::words;
 use crate::plan::Trouble;
 use crate::plan::apply::{Applied, Applier, Error as ApplyError, How};
 use crate::plan::order::Rank;
-use crate::plan::progress::is_done;
+use crate::plan::progress::{is_done, misses_kinds_since};
 use objects::{copied_from, is_csv, rank_of, ranked};
 
-/// How long a kind may be missing before the plan fails: something else may be about to bring it.
+/// How long a kind may be missing before the plan fails, from when it was missed first: something else may be about to
+/// bring it.
 const KIND_GRACE: Duration = Duration::from_mins(1);
 /// How many troubles are told at once.
 const TOLD: usize = 3;
@@ -52,8 +53,8 @@ pub(super) async fn run(
     now: &Time,
 ) -> Outcome {
     let namespace = plan.metadata.namespace.as_deref().unwrap_or_default();
-    let started = begun.start_time.as_ref().unwrap_or(now);
-    let age = now.0.duration_since(started.0).unsigned_abs();
+    let missed = misses_kinds_since(begun);
+    let missed = missed.map(|since| now.0.duration_since(since.0).unsigned_abs());
     let writer = match account {
         Some(account) => context.applier.acting_as(&account.namespace, &account.name),
         None => context.applier.clone(),
@@ -66,7 +67,7 @@ pub(super) async fn run(
         statuses: begun.plan.iter().map(|step| step.status.clone()).collect(),
         manifests: Manifests::new(context, namespace),
         writer,
-        misses_kinds_for_long: age >= KIND_GRACE,
+        misses_kinds_for_long: missed.is_some_and(|missed| missed >= KIND_GRACE),
         csvs: HashMap::new(),
         owned: HashSet::new(),
         has_new_crds: false,
@@ -101,6 +102,7 @@ struct Execution<'a> {
     manifests: Manifests<'a>,
     /// Writes everything but CRDs.
     writer: Applier,
+    /// Whether a kind has been missing for so long that nobody is about to bring it.
     misses_kinds_for_long: bool,
     /// CSVs of the namespace that were looked for, with their uids if they exist.
     csvs: HashMap<String, Option<String>>,
@@ -186,7 +188,7 @@ impl Execution<'_> {
         };
         let is_namespaced = match self.context.applier.is_namespaced(&object).await {
             Ok(is_namespaced) => is_namespaced,
-            Err(error) => return self.failed(at, &error),
+            Err(error) => return self.failed(at, &error).await,
         };
         let owner = self.owner_of(at, &object);
         let uid = match (is_namespaced, owner.as_str()) {
@@ -194,7 +196,7 @@ impl Execution<'_> {
             (true, csv) => {
                 let uid = match self.uid_of(csv).await {
                     Ok(uid) => uid,
-                    Err(error) => return self.failed(at, &error),
+                    Err(error) => return self.failed(at, &error).await,
                 };
                 if uid.is_none() && !self.brings(csv) {
                     self.problems.push(format!(
@@ -226,7 +228,7 @@ impl Execution<'_> {
                 self.set(at, self.status_of(&applied));
                 Ok(())
             }
-            Err(error) => self.failed(at, &error),
+            Err(error) => self.failed(at, &error).await,
         }
     }
 
@@ -246,11 +248,11 @@ impl Execution<'_> {
                 }
             }
             Ok(None) => {}
-            Err(error) => return self.failed(at, &error),
+            Err(error) => return self.failed(at, &error).await,
         }
         let applied = match self.writer.apply(&object, How::CreateOnly).await {
             Ok(applied) => applied,
-            Err(error) => return self.failed(at, &error),
+            Err(error) => return self.failed(at, &error).await,
         };
         self.warn(at, &applied).await;
         let csv = self.name(at);
@@ -274,7 +276,7 @@ impl Execution<'_> {
         match self.context.applier.is_namespaced(&object).await {
             Ok(true) => {}
             Ok(false) => return Ok(()),
-            Err(error) => return self.failed(at, &error),
+            Err(error) => return self.failed(at, &error).await,
         }
         let Some(object) = self.prepared(at, object, true, Some(uid)).await? else {
             return Ok(());
@@ -284,7 +286,7 @@ impl Execution<'_> {
                 self.owned.insert(at);
                 Ok(())
             }
-            Err(error) => self.failed(at, &error),
+            Err(error) => self.failed(at, &error).await,
         }
     }
 
@@ -299,7 +301,7 @@ impl Execution<'_> {
                 self.set(at, self.status_of(&applied));
                 Ok(())
             }
-            Err(error) => self.failed(at, &error),
+            Err(error) => self.failed(at, &error).await,
         }
     }
 
@@ -356,10 +358,14 @@ impl Execution<'_> {
     }
 
     /// Remembers a failure, or stops for good.
-    fn failed(&mut self, at: usize, error: &ApplyError) -> Result<(), Stop> {
+    async fn failed(&mut self, at: usize, error: &ApplyError) -> Result<(), Stop> {
         let is_optional = self.steps.get(at).is_some_and(|step| step.optional);
         let is_for_good = match error {
-            ApplyError::NoSuchKind { .. } => self.misses_kinds_for_long,
+            ApplyError::NoSuchKind { target } => {
+                self.misses_kinds_for_long
+                    && !self.has_new_crds
+                    && !self.defines(&target.gvk).await?
+            }
             error => error.is_permanent(),
         };
         if is_for_good && is_optional {

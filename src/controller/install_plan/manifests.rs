@@ -54,7 +54,13 @@ impl<'a> Manifests<'a> {
             let catalog = self.context.caches.catalog_sources.get(&catalog);
             let secrets = catalog.map(|catalog| catalog.spec.secrets.clone());
             let secrets = secrets.unwrap_or_default();
-            let (contents, _) = bundles::pull(self.context, image, namespace, &secrets).await?;
+            let pulled = bundles::pull(self.context, image, namespace, &secrets).await;
+            let (contents, _) = pulled.map_err(|problem| match problem {
+                Problem::Failed(why) => Problem::Failed(format!(
+                    "{why}; if the image is gone for good, delete the InstallPlan, and a new one is made of what the catalog has then"
+                )),
+                unusable @ Problem::Unusable(_) => unusable,
+            })?;
             self.read.insert(image.to_owned(), contents);
         }
         self.known(image)

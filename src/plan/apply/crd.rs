@@ -86,13 +86,16 @@ impl Applier {
 
     /// Whether objects of the CRD of this name can be created; `None` if there is no such CRD.
     pub async fn crd_is_established(&self, name: &str) -> Result<Option<bool>, Error> {
-        let live = self
-            .get(&json!({
-                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-                "metadata": {"name": name},
-            }))
-            .await?;
-        Ok(live.as_ref().map(is_established))
+        Ok(self.crd(name).await?.as_ref().map(is_established))
+    }
+
+    /// The CRD of this name, as it is in the cluster.
+    pub async fn crd(&self, name: &str) -> Result<Option<Value>, Error> {
+        self.get(&json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": name},
+        }))
+        .await
     }
 
     async fn replace_crd(
@@ -202,6 +205,16 @@ impl Applier {
     }
 }
 
+/// Why the API server does not serve a CRD, if it says that it will not: another one has its names.
+pub fn refused_names(crd: &Value) -> Option<&str> {
+    let conditions = crd.pointer("/status/conditions")?.as_array()?;
+    let names = conditions.iter().find(|it| {
+        let text = |key: &str| it.get(key).and_then(Value::as_str);
+        text("type") == Some("NamesAccepted") && text("status") == Some("False")
+    });
+    names?.get("message")?.as_str()
+}
+
 /// Whether objects of a CRD can be created: its names are taken, and the API serves it.
 pub fn is_established(crd: &Value) -> bool {
     let conditions = crd.pointer("/status/conditions").and_then(Value::as_array);
@@ -281,6 +294,22 @@ fn refusal(verdict: &Verdict, target: &Target, manifest: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_crd_whose_names_another_has_says_so() {
+        let with = |status: &str| {
+            json!({"status": {"conditions": [
+                {"type": "NamesAccepted", "status": status, "message": "ships is already in use"},
+                {"type": "Established", "status": "False", "message": "not all names are accepted"},
+            ]}})
+        };
+        assert_eq!(
+            refused_names(&with("False")),
+            Some("ships is already in use")
+        );
+        assert_eq!(refused_names(&with("True")), None);
+        assert_eq!(refused_names(&json!({})), None);
+    }
 
     #[test]
     fn a_crd_is_established_when_it_is_served_and_its_names_are_its_own() {

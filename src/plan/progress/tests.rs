@@ -193,3 +193,42 @@ fn a_plan_says_what_it_waits_for() {
         "waiting for the cluster to serve Service s0, Service s1, Service s2 and 2 more"
     );
 }
+
+/// A plan of a generation for some Subscriptions.
+fn of(generation: i64, subscriptions: &[&str]) -> InstallPlan {
+    let mut plan = plan(InstallPlanPhase::Failed, true, 0);
+    plan.spec.generation = generation;
+    let owners = subscriptions.iter().map(|uid| {
+        let owner = serde_json::json!({"apiVersion": "v1", "kind": "Subscription", "name": uid, "uid": uid});
+        serde_json::from_value(owner).unwrap()
+    });
+    plan.metadata.owner_references = Some(owners.collect());
+    plan
+}
+
+#[rstest]
+#[case(of(2, &["other"]), false)]
+#[case(of(2, &["other", "own"]), true)]
+#[case(of(1, &["own"]), false)]
+fn a_plan_is_history_once_another_came_after_it_for_the_same(
+    #[case] other: InstallPlan,
+    #[case] is_so: bool,
+) {
+    assert_eq!(is_history(&of(1, &["own"]), &[&other]), is_so);
+    assert!(is_history(&of(1, &[]), &[&of(2, &["other"])]));
+}
+
+#[test]
+fn how_long_a_kind_is_missing_counts_from_when_it_was_missed_first() {
+    let before = installing(1);
+    assert_eq!(misses_kinds_since(&before), None);
+    let trouble = |what: &str| Trouble::Passing(what.to_owned());
+    let missing = trouble("api-server resource not found installing Gopher g: …");
+    let steps = [StepStatus::Unknown];
+    let forbidden = conclude(&before, &steps, Some(&trouble("forbidden")), &time(1));
+    assert_eq!(misses_kinds_since(&forbidden), None);
+    let first = conclude(&forbidden, &steps, Some(&missing), &time(5));
+    assert_eq!(misses_kinds_since(&first), Some(&time(5)));
+    let again = conclude(&first, &steps, Some(&missing), &time(9));
+    assert_eq!(misses_kinds_since(&again), Some(&time(5)));
+}

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::objects::is_csv;
+use super::objects::{is_csv, rank_of};
 use super::{Execution, Stop};
 use crate::api::conditions::StepStatus;
+use crate::api::gvk::GroupVersionKind;
 use crate::controller::install_plan::events;
-use crate::plan::apply::Conversion;
+use crate::plan::apply::{Conversion, is_established, refused_names};
 use crate::plan::object::converted_crds;
+use crate::plan::order::Rank;
 
 /// How long a pass waits for new CRDs to be served. Mostly they are at once, and another pass costs
 /// more.
@@ -46,7 +49,7 @@ impl Execution<'_> {
                 self.set(at, status);
                 Ok(())
             }
-            Err(error) => self.failed(at, &error),
+            Err(error) => self.failed(at, &error).await,
         }
     }
 
@@ -79,17 +82,21 @@ impl Execution<'_> {
         let Some(step) = self.steps.get(at) else {
             return Ok(true);
         };
-        match self
-            .context
-            .applier
-            .crd_is_established(&step.resource.name)
-            .await
-        {
-            Ok(Some(true)) => {
+        let name = step.resource.name.clone();
+        match self.context.applier.crd(&name).await {
+            Ok(Some(crd)) if is_established(&crd) => {
                 self.set(at, StepStatus::Created);
                 Ok(true)
             }
-            Ok(Some(false)) => Ok(false),
+            Ok(Some(crd)) => {
+                if let Some(why) = refused_names(&crd) {
+                    self.is_users_turn = true;
+                    self.problems.push(format!(
+                        "CustomResourceDefinition {name} is not served: {why}; remove the one that has its names, and it goes on by itself"
+                    ));
+                }
+                Ok(false)
+            }
             // Somebody deleted it.
             Ok(None) => {
                 self.set(at, StepStatus::NotPresent);
@@ -99,10 +106,33 @@ impl Execution<'_> {
                 Ok(false)
             }
             Err(error) => {
-                self.failed(at, &error)?;
+                self.failed(at, &error).await?;
                 Ok(false)
             }
         }
+    }
+
+    /// Whether a CRD of this plan brings a kind: what the API server serves, it lists a moment later.
+    pub(super) async fn defines(&mut self, kind: &GroupVersionKind) -> Result<bool, Stop> {
+        for at in 0..self.steps.len() {
+            let is_crd = self
+                .steps
+                .get(at)
+                .is_some_and(|it| rank_of(it) == Rank::Crd);
+            if !is_crd {
+                continue;
+            }
+            let Some(crd) = self.read(at).await? else {
+                continue;
+            };
+            let text = |pointer: &str| crd.pointer(pointer).and_then(Value::as_str);
+            if text("/spec/group") == Some(&kind.group)
+                && text("/spec/names/kind") == Some(&kind.kind)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The CRDs that the webhooks of a CSV of this plan convert.
