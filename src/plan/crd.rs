@@ -28,7 +28,7 @@ mod tests;
 pub use beta::{NotUpgradable, Upgraded, upgrade_v1beta1};
 pub use change::{ChangeKind, SchemaChange, Severity};
 pub use compare::compare;
-pub use judge::{BadObject, Judge, Verdict, judge};
+pub use judge::{BadObject, Judge, Verdict, is_looked_at, judge};
 pub use validate::{Violation, ViolationKind, validate, validate_ratcheted};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;

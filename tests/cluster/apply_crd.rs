@@ -53,6 +53,44 @@ async fn a_crd_of_v1beta1_is_written_as_one_of_v1() {
 }
 
 #[tokio::test]
+async fn a_version_that_takes_the_place_of_another_and_drops_a_field_is_refused_with_its_objects() {
+    on_cluster(async |case| {
+        let namespace = case.namespace().await?;
+        let crd = Crd::new("unserved");
+        let applier = Applier::new(case.client.clone());
+        let old = crd.of(&json!({"size": {"type": "integer"}, "mast": {"type": "string"}}));
+        apply(&applier, &old).await?;
+        established(case, &crd).await?;
+        let (argo, ark) = (json!({"size": 50, "mast": "oak"}), json!({"size": 300}));
+        for (name, spec) in [("argo", &argo), ("ark", &ark)] {
+            crd.ship(&applier, &namespace, name, spec).await?;
+        }
+        let mut new = old.clone();
+        let mut second =
+            crd.of(&json!({"size": {"type": "integer"}}))["spec"]["versions"][0].clone();
+        second["name"] = json!("v2");
+        new["spec"]["versions"][0]["served"] = json!(false);
+        new["spec"]["versions"][0]["storage"] = json!(false);
+        new["spec"]["versions"]
+            .as_array_mut()
+            .context("a list")?
+            .push(second);
+        let error = apply(&applier, &new).await.err().context("taken")?;
+        ensure!(matches!(error, Error::CrdUnsafe { .. }), "{error}");
+        let said = error.to_string();
+        ensure!(
+            said.contains("spec.mast") && said.contains(&format!("{namespace}/argo")),
+            "{said}"
+        );
+        ensure!(!said.contains("ark"), "{said}");
+        crd.ship(&applier, &namespace, "argo", &ark).await?;
+        apply(&applier, &new).await?;
+        crd.delete(case).await
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_schema_that_live_objects_break_is_refused_with_their_names_and_fields() {
     on_cluster(async |case| {
         let namespace = case.namespace().await?;

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::request::{Body, Connection};
 use super::{Error, Target};
-use crate::plan::crd::{Judge, Verdict};
+use crate::plan::crd::{Judge, Verdict, is_looked_at};
 
 /// How many objects are read at a time.
 const PAGE: usize = 500;
@@ -59,22 +59,14 @@ pub(super) async fn judge(
     Ok(verdict)
 }
 
-/// Each version that is served before and after, and where its objects are.
+/// Each version whose objects are to be looked at, and where they are.
 fn lists(old: &CustomResourceDefinition, new: &CustomResourceDefinition) -> Vec<(String, String)> {
-    let is_served = |crd: &CustomResourceDefinition, name: &str| {
-        crd.spec
-            .versions
-            .iter()
-            .any(|version| version.name == name && version.served)
-    };
-    old.spec
-        .versions
-        .iter()
-        .map(|version| version.name.as_str())
-        .filter(|name| is_served(old, name) && is_served(new, name))
+    let versions = old.spec.versions.iter().map(|version| &version.name);
+    versions
+        .filter(|name| is_looked_at(old, new, name))
         .map(|name| {
             let (group, plural) = (&old.spec.group, &old.spec.names.plural);
-            (name.to_owned(), format!("/apis/{group}/{name}/{plural}"))
+            (name.clone(), format!("/apis/{group}/{name}/{plural}"))
         })
         .collect()
 }
@@ -118,4 +110,42 @@ async fn read_pages(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn crd(versions: &[(&str, bool)], strategy: &str) -> CustomResourceDefinition {
+        let versions = versions
+            .iter()
+            .map(|(name, served)| json!({"name": name, "served": served, "storage": false}));
+        serde_json::from_value(json!({
+            "metadata": {"name": "gophers.example.com"},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "names": {"plural": "gophers", "kind": "Gopher"},
+                "versions": versions.collect::<Vec<_>>(),
+                "conversion": {"strategy": strategy},
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn objects_are_also_looked_at_in_a_version_that_ends_unless_a_webhook_converts_them() {
+        let old = crd(&[("v1alpha1", false), ("v1", true), ("v2", true)], "None");
+        let names = |new: &CustomResourceDefinition| -> Vec<String> {
+            lists(&old, new).into_iter().map(|(name, _)| name).collect()
+        };
+        let unserved = [("v1", false), ("v2", true)];
+        assert_eq!(names(&crd(&unserved, "None")), ["v1", "v2"]);
+        assert_eq!(names(&crd(&[("v2", true)], "None")), ["v1", "v2"]);
+        assert_eq!(names(&crd(&unserved, "Webhook")), ["v2"]);
+        // What a webhook made of them is not what they are.
+        let converted = crd(&[("v1", true), ("v2", true)], "Webhook");
+        let lists = lists(&converted, &crd(&unserved, "None"));
+        assert_eq!(lists.len(), 1, "{lists:?}");
+    }
 }

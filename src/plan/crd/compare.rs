@@ -195,8 +195,22 @@ fn across(
         .iter()
         .map(|change| (change.path.as_str(), change.kind))
         .collect();
+    // Those that are stored in another version from now on lose with their next write what it does not know, also
+    // where it was served beside theirs before.
+    let stored = |crd: &'_ CustomResourceDefinition| {
+        let stored = crd.spec.versions.iter().find(|version| version.storage);
+        stored.map(|version| version.name.clone())
+    };
+    let moves_to = stored(new).filter(|_| stored(old) != stored(new));
+    let moves_to = moves_to.map(|name| format!(" as {}]", text::quote(&name)));
+    let is_moved = |change: &SchemaChange| {
+        moves_to
+            .as_ref()
+            .is_some_and(|to| change.path.contains(to.as_str()))
+    };
+    let is_known = |change: &SchemaChange| known.contains(&(change.path.as_str(), change.kind));
     let fresh = pairs(new).into_iter();
-    changes.extend(fresh.filter(|change| !known.contains(&(change.path.as_str(), change.kind))));
+    changes.extend(fresh.filter(|change| !is_known(change) || is_moved(change)));
 }
 
 /// What an object of one served version may lose or violate in a later one.

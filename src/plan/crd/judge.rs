@@ -148,6 +148,30 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// Whether objects that are read in a version matter: it is served, and it stays so or its objects become ones of
+/// another version as they stand.
+pub fn is_looked_at(
+    old: &CustomResourceDefinition,
+    new: &CustomResourceDefinition,
+    version: &str,
+) -> bool {
+    let is_served = |crd| version_of(crd, version).is_some_and(|it| it.served);
+    is_served(old) && (is_served(new) || stand_as_they_are(old, new, version))
+}
+
+/// Whether objects that are read in a version become ones of other versions as they stand: no webhook converts them,
+/// and none did when they were read, unless they may be stored like that.
+fn stand_as_they_are(
+    old: &CustomResourceDefinition,
+    new: &CustomResourceDefinition,
+    version: &str,
+) -> bool {
+    let status = old.status.as_ref();
+    let stored = status.and_then(|status| status.stored_versions.as_ref());
+    let mut stored = stored.into_iter().flatten();
+    !converts_by_webhook(new) && (!converts_by_webhook(old) || stored.any(|it| it == version))
+}
+
 /// What differs between versions that are served side by side, in one sentence.
 fn disagreement(changes: &[SchemaChange]) -> Option<String> {
     let mut between = changes.iter().filter(|change| is_between_versions(change));
@@ -321,11 +345,21 @@ fn advice(kind: ChangeKind) -> &'static str {
     }
 }
 
+/// What objects of one version are held against.
+struct Checkers<'a> {
+    /// Their version as it was.
+    before: Checker<'a>,
+    /// The other version as it was, if they could be read in that already: what was wrong there was so before.
+    beside: Option<Checker<'a>>,
+    now: Checker<'a>,
+}
+
 /// Looks at one object after the other.
 struct Look<'a> {
     old: &'a CustomResourceDefinition,
     new: &'a CustomResourceDefinition,
-    checkers: BTreeMap<String, (Checker<'a>, Checker<'a>)>,
+    /// By the version that objects are read in, and the one that they are held against.
+    checkers: BTreeMap<(String, String), Checkers<'a>>,
     bad: Vec<BadObject>,
     more: usize,
     /// Fields that objects lose, by field.
@@ -347,35 +381,75 @@ impl<'a> Look<'a> {
     }
 
     fn at(&mut self, version: &str, object: &Value) {
+        let mut violations = Vec::new();
+        for target in self.targets(version) {
+            let found = self.against(version, &target, object);
+            if violations.is_empty() {
+                violations = found;
+            }
+        }
+        if violations.is_empty() {
+            return;
+        }
+        if self.bad.len() < NAMED {
+            self.bad.push(BadObject {
+                name: name(object),
+                version: version.to_owned(),
+                violations,
+            });
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// The versions of the new CRD that an object of a version is held against: its namesake, and, where no webhook
+    /// converts it, whatever it becomes as it stands. That is the version that it is stored in from now on, and,
+    /// if nobody can ask for it in its own any more, every one that is served.
+    fn targets(&self, version: &str) -> Vec<String> {
         let (old, new) = (self.old, self.new);
-        if version_of(new, version).is_none() {
-            return;
-        }
-        if !self.checkers.contains_key(version) {
-            let both = (Checker::new(old, version), Checker::new(new, version));
-            self.checkers.insert(version.to_owned(), both);
-        }
-        let Some((before, now)) = self.checkers.get_mut(version) else {
-            return;
-        };
-        let found = now.check(object);
-        self.unchecked.extend(found.unchecked);
-        let violations = ratcheted(found.violations, || before.check(object).violations);
-        if !violations.is_empty() {
-            if self.bad.len() < NAMED {
-                self.bad.push(BadObject {
-                    name: name(object),
-                    version: version.to_owned(),
-                    violations,
-                });
-            } else {
-                self.more += 1;
+        let stays = version_of(new, version).is_some_and(|it| it.served);
+        let was_stored_in = |name: &str| version_of(old, name).is_some_and(|it| it.storage);
+        let stand_as_they_are = stand_as_they_are(old, new, version);
+        let versions = new.spec.versions.iter().filter(|it| {
+            let becomes =
+                (!stays && (it.served || it.storage)) || (it.storage && !was_stored_in(&it.name));
+            it.name == version || (becomes && stand_as_they_are)
+        });
+        versions.map(|it| it.name.clone()).collect()
+    }
+
+    /// What is wrong with an object of a version by another one. What it loses is noted.
+    fn against(&mut self, version: &str, target: &str, object: &Value) -> Vec<Violation> {
+        let (old, new) = (self.old, self.new);
+        let stays = version_of(new, version).is_some_and(|it| it.served);
+        let both = (version.to_owned(), target.to_owned());
+        let checkers = self.checkers.entry(both).or_insert_with(|| Checkers {
+            before: Checker::new(old, version),
+            beside: version_of(old, target)
+                .filter(|it| it.served && target != version)
+                .map(|_| Checker::new(old, target)),
+            now: Checker::new(new, target),
+        });
+        let Checkers {
+            before,
+            beside,
+            now,
+        } = checkers;
+        let mut violations = Vec::new();
+        // What is written in a version that stays is checked in that, whichever it is stored in.
+        if target == version || !stays {
+            let found = now.check(object);
+            self.unchecked.extend(found.unchecked);
+            violations = ratcheted(found.violations, || before.check(object).violations);
+            if let Some(beside) = beside {
+                violations = ratcheted(violations, || beside.check(object).violations);
             }
         }
         if !limits::value_is_too_deep(object) {
             let lost = now.loses(before, object);
             self.loses(&lost, object);
         }
+        violations
     }
 
     /// Notes which fields an object has now and loses with the next write.

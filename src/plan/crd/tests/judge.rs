@@ -165,3 +165,100 @@ fn versions_that_do_not_agree_are_a_warning() {
         ]
     );
 }
+
+/// The schema of a `spec` with these fields.
+fn fields(names: &[&str]) -> Value {
+    let fields = names
+        .iter()
+        .map(|name| ((*name).to_owned(), json!({"type": "string"})));
+    json!({"type": "object", "properties": Value::Object(fields.collect())})
+}
+
+fn with_field(name: &str, field: &str) -> (String, Value) {
+    let mut object = ship(&json!({field: "1"}));
+    object["metadata"]["name"] = json!(name);
+    ("v1".to_owned(), object)
+}
+
+#[test]
+fn objects_of_a_version_that_ends_lose_nothing_in_the_one_that_takes_its_place() {
+    let old = of_versions(&[("v1", true, fields(&["a", "b"]))]);
+    let unserved = of_versions(&[
+        ("v1", false, fields(&["a", "b"])),
+        ("v2", true, fields(&["b"])),
+    ]);
+    let verdict = judge(
+        &old,
+        &unserved,
+        [with_field("one", "a"), with_field("two", "b")],
+    );
+    assert!(!verdict.is_allowed());
+    let text = verdict.text();
+    assert!(
+        text.contains("does not know spec.a, which iolcos/one would lose")
+            && text.contains("version v1 is no longer served"),
+        "{text}"
+    );
+    // Nobody has what the new one does not know.
+    let verdict = judge(&old, &unserved, [with_field("two", "b")]);
+    assert!(verdict.is_allowed(), "{}", verdict.text());
+    let mut converted = unserved;
+    converted.spec.conversion = serde_json::from_value(json!({"strategy": "Webhook"})).unwrap();
+    let verdict = judge(&old, &converted, [with_field("one", "a")]);
+    assert!(verdict.is_allowed(), "{}", verdict.text());
+}
+
+#[test]
+fn objects_of_a_version_that_ends_have_to_be_valid_in_the_one_that_takes_its_place() {
+    let x = |x: &Value| json!({"type": "object", "properties": {"x": x}});
+    let any = x(&json!({"type": "integer"}));
+    let few = x(&json!({"type": "integer", "minimum": 3}));
+    let old = of_versions(&[("v1", true, any.clone())]);
+    let new = of_versions(&[("v1", false, any.clone()), ("v2", true, few.clone())]);
+    let objects = [named("small", &json!(1)), named("large", &json!(5))];
+    let verdict = judge(&old, &new, objects.clone());
+    assert!(!verdict.is_allowed());
+    assert_eq!(
+        verdict.summary(),
+        "CRD ships.harbor.io cannot be updated: one object would be invalid, first iolcos/small: spec.x must be at least 3, and is 1"
+    );
+    // What was served beside it was as strict before.
+    let old = of_versions(&[("v1", true, any), ("v2", true, few)]);
+    let verdict = judge(&old, &new, objects);
+    assert!(verdict.is_allowed(), "{}", verdict.text());
+}
+
+#[test]
+fn objects_that_are_stored_in_another_version_lose_nothing_by_that() {
+    let both = |stored: &str| {
+        let versions = [("v1", fields(&["a", "b"])), ("v2", fields(&["b"]))];
+        let mut crd = of_versions(&versions.map(|(name, spec)| (name, true, spec)));
+        for version in &mut crd.spec.versions {
+            version.storage = version.name == stored;
+        }
+        crd
+    };
+    let objects = [with_field("one", "a")];
+    let verdict = judge(&both("v1"), &both("v2"), objects.clone());
+    assert!(!verdict.is_allowed());
+    assert!(verdict.summary().contains("spec.a"), "{}", verdict.text());
+    assert!(super::super::Judge::new(&both("v1"), &both("v2")).needs_objects());
+    // It was so before.
+    let verdict = judge(&both("v2"), &both("v2"), objects);
+    assert!(verdict.is_allowed(), "{}", verdict.text());
+}
+
+#[test]
+fn what_a_webhook_made_of_objects_for_a_version_that_ends_is_not_what_they_are() {
+    let versions =
+        |served| of_versions(&[("v1", served, fields(&["a"])), ("v2", true, fields(&["b"]))]);
+    let mut old = versions(true);
+    old.spec.conversion = serde_json::from_value(json!({"strategy": "Webhook"})).unwrap();
+    old.status = serde_json::from_value(json!({"storedVersions": ["v2"]})).unwrap();
+    let objects = [with_field("one", "a")];
+    let verdict = judge(&old, &versions(false), objects.clone());
+    assert!(verdict.is_allowed(), "{}", verdict.text());
+    // Some may be stored as they were read.
+    old.status = serde_json::from_value(json!({"storedVersions": ["v1", "v2"]})).unwrap();
+    assert!(!judge(&old, &versions(false), objects).is_allowed());
+}
