@@ -194,12 +194,9 @@ impl Error {
             // A namespace on its way out forbids everything new.
             403 | 404 if about_namespace => Self::NoNamespace { target, message },
             403 if message.contains("exceeded quota") => Self::Quota { target, message },
-            403 => Self::Forbidden {
-                advice: advice(&message, account),
-                account: account.cloned(),
-                target,
-                message,
-            },
+            403 => Self::forbidden(target, message, account),
+            // Who denies it may change their mind, or what they look at may change.
+            400..=499 if is_denied(&message) => Self::forbidden(target, message, account),
             404 if about_another => Self::Unavailable {
                 target,
                 message: format!("{message}; it goes on by itself once that is there"),
@@ -214,6 +211,21 @@ impl Error {
             _ => Self::Unavailable { target, message },
         }
     }
+
+    fn forbidden(target: Box<Target>, message: String, account: Option<&Account>) -> Self {
+        Self::Forbidden {
+            advice: advice(&message, account),
+            account: account.cloned(),
+            target,
+            message,
+        }
+    }
+}
+
+/// Whether a webhook or a policy of the cluster said no, with whatever code they chose for that.
+fn is_denied(message: &str) -> bool {
+    message.contains("denied the request")
+        || (message.contains("ValidatingAdmissionPolicy ") && message.contains("denied request"))
 }
 
 fn is_about_namespace(status: &Status) -> bool {
@@ -306,6 +318,29 @@ mod tests {
     #[case(401, false)]
     fn only_what_can_never_work_is_permanent(#[case] code: u16, #[case] is_permanent: bool) {
         assert_eq!(refused(code, "no").is_permanent(), is_permanent);
+    }
+
+    #[rstest]
+    #[case(
+        400,
+        "admission webhook \"policy.example.com\" denied the request: no latest tags"
+    )]
+    #[case(
+        422,
+        "roles \"r\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"
+    )]
+    fn what_a_policy_denies_is_tried_again_as_what_is_forbidden(
+        #[case] code: u16,
+        #[case] message: &str,
+    ) {
+        let error = refused(code, message);
+        assert!(matches!(error, Error::Forbidden { .. }), "{error}");
+        assert!(!error.is_permanent());
+        let text = error.to_string();
+        assert!(
+            text.contains(message) && text.contains("policy of the cluster"),
+            "{text}"
+        );
     }
 
     #[test]
