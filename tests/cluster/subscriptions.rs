@@ -10,8 +10,10 @@ use chandler::api::install_plan::InstallPlan;
 use chandler::api::operator_group::OperatorGroup;
 use chandler::api::subscription::Subscription;
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
-use kube::ResourceExt as _;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::DeleteParams;
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::support::case::{Case, on_cluster};
@@ -663,6 +665,13 @@ async fn what_else_a_bundle_brings_is_installed_too() {
         let tunnels = scene.api::<ConfigMap>().get("tunnels").await?;
         let owners = tunnels.owner_references();
         ensure!(owners.iter().any(|owner| owner.name == "gopher.v1.0.0"), "{owners:?}");
+        let budget = scene.api::<PodDisruptionBudget>().get("gopher").await?;
+        let least = json!(budget.spec)["minAvailable"].clone();
+        ensure!(least == 1, "{least}");
+        let classes = Api::<PriorityClass>::all(case.client.clone());
+        let class = classes.get(&format!("gopher-{}", scene.namespace)).await?;
+        ensure!(class.value == 7, "{class:?}");
+        classes.delete(&class.name_any(), &DeleteParams::default()).await?;
         Ok(())
     })
     .await;
