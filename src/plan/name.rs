@@ -237,7 +237,7 @@ mod tests {
             },
             |it| {
                 it.metadata.deletion_timestamp =
-                    Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap())
+                    Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
             },
         ];
         for change in differ {

@@ -73,8 +73,8 @@ pub(in crate::controller) async fn reconcile(
         let mut failed = None;
         for copy in &staying {
             // A namespace in which the group's account may not pass on rights is in the way of no other.
-            let copied = rights::copy(context, &csv, &rbac, copy).await;
-            failed = failed.or(copied.err());
+            let outcome = rights::copy(context, &csv, &rbac, copy).await;
+            failed = failed.or(outcome.err());
         }
         if let Some(error) = failed {
             return Err(error);

@@ -102,7 +102,7 @@ fn granted<'a>(csv: &ClusterServiceVersion, rbac: &'a [Value]) -> Vec<(&'a Value
     for role in of_kind("Role") {
         let name = text(role, "/metadata/name");
         let has: Vec<Value> = items(role, "/rules").map(brief).collect();
-        let mut rules: Vec<Value> = Vec::new();
+        let mut given: Vec<Value> = Vec::new();
         let bound = of_kind("RoleBinding")
             .filter(|it| text(it, "/roleRef/kind") == "Role" && text(it, "/roleRef/name") == name);
         for binding in bound {
@@ -113,7 +113,7 @@ fn granted<'a>(csv: &ClusterServiceVersion, rbac: &'a [Value]) -> Vec<(&'a Value
                 if is_bound && is_given {
                     add(&mut subjects, subject);
                     for rule in wanted {
-                        add(&mut rules, rule);
+                        add(&mut given, rule);
                     }
                 }
             }
@@ -121,8 +121,8 @@ fn granted<'a>(csv: &ClusterServiceVersion, rbac: &'a [Value]) -> Vec<(&'a Value
                 bindings.push((binding, Granted::To(subjects)));
             }
         }
-        if !rules.is_empty() {
-            roles.push((role, Granted::Rules(rules)));
+        if !given.is_empty() {
+            roles.push((role, Granted::Rules(given)));
         }
     }
     roles.into_iter().chain(bindings).collect()
