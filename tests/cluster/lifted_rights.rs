@@ -162,7 +162,7 @@ async fn a_binding_that_only_looks_like_the_operators_stays_where_it_is() {
 async fn an_account_that_installs_passes_on_no_rights_elsewhere_that_it_does_not_have() {
     on_cluster(async |case| {
         let scene = Scene::without_group(case).await?;
-        let rule = |verb: &str| json!({"apiGroups": ["*"], "resources": ["*"], "verbs": [verb]});
+        let everything = json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]});
         let metadata = json!({"name": "installer"});
         let subjects = json!([
             {"kind": "ServiceAccount", "name": "installer", "namespace": scene.namespace},
@@ -172,7 +172,7 @@ async fn an_account_that_installs_passes_on_no_rights_elsewhere_that_it_does_not
         scene
             .create(json!({
                 "apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": metadata,
-                "rules": [rule("*")],
+                "rules": [everything],
             }))
             .await?;
         scene
@@ -202,7 +202,7 @@ async fn an_account_that_installs_passes_on_no_rights_elsewhere_that_it_does_not
         // Once it has them it passes them on.
         let name = format!("installer-{}", scene.namespace);
         let roles = Api::<ClusterRole>::all(case.client.clone());
-        let role = json!({"metadata": {"name": name}, "rules": [rule("*")]});
+        let role = json!({"metadata": {"name": name}, "rules": [everything]});
         let role = serde_json::from_value(role)?;
         roles.create(&PostParams::default(), &role).await?;
         let bindings = Api::<ClusterRoleBinding>::all(case.client.clone());
