@@ -484,6 +484,8 @@ pub mod operator_group {
     pub const SERVICE_ACCOUNT_NOT_FOUND: &str = "ServiceAccountNotFound";
     /// Reason of [`TARGET_NAMESPACES`]: they cannot be told.
     pub const TARGET_NAMESPACES_INVALID: &str = "TargetNamespacesInvalid";
+    /// Reason of [`TARGET_NAMESPACES`]: one of them cannot be labelled.
+    pub const TARGET_NAMESPACES_REFUSED: &str = "TargetNamespacesRefused";
     /// Reason of [`TARGET_NAMESPACES`]: there is no namespace of a name that is given.
     pub const TARGET_NAMESPACES_NOT_FOUND: &str = "TargetNamespacesNotFound";
 }

@@ -7,7 +7,6 @@ use kube::ResourceExt as _;
 use tokio::sync::watch;
 
 use super::standing::Standing;
-use super::upgrade::Upgrade;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::subscription::Subscription;
 use crate::bundle::Bundle;
@@ -52,11 +51,12 @@ impl Supply for Attached {
         let mut seen = BTreeSet::new();
         let mut all = Vec::new();
         for subscription in &subscriptions {
-            let mut standing = Standing::of(subscription);
-            let own = csv(&standing.namespace, &standing.installed_csv);
-            let next = csv(&standing.namespace, &standing.current_csv);
-            standing.upgrade = Upgrade::of(subscription, &standing, next.map(|next| &**next));
+            let namespace = subscription.namespace();
+            let here = csvs.iter().filter(|csv| csv.namespace() == namespace);
+            let standing = Standing::among(subscription, &here.map(|it| &**it).collect::<Vec<_>>());
+            let own = csv(&standing.namespace, &standing.running_csv);
             seen.insert((standing.namespace.clone(), standing.installed_csv.clone()));
+            seen.insert((standing.namespace.clone(), standing.running_csv.clone()));
             all.push(subscribed(standing, own.map(|own| &**own)));
         }
         for csv in &csvs {
@@ -134,7 +134,7 @@ fn subscribed(standing: Standing, csv: Option<&ClusterServiceVersion>) -> Instal
         subscription: standing.name,
         catalog: standing.catalog,
         channel: standing.channel,
-        csv: standing.installed_csv,
+        csv: standing.running_csv,
         version: csv.map(|csv| csv.spec.version.clone()).unwrap_or_default(),
         phase: phase(csv),
         health,
@@ -195,9 +195,7 @@ mod tests {
             "status": status,
         }))
         .unwrap();
-        let mut standing = Standing::of(&subscription);
-        standing.upgrade = Upgrade::of(&subscription, &standing, None);
-        subscribed(standing, None)
+        subscribed(Standing::among(&subscription, &[]), None)
     }
 
     #[test]

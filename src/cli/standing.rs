@@ -4,8 +4,10 @@ use kube::ResourceExt as _;
 use serde::Serialize;
 
 use super::upgrade::Upgrade;
+use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
 use crate::api::subscription::Subscription;
+use crate::lifecycle::replacement;
 
 /// How a Subscription is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,6 +26,9 @@ pub(super) struct Standing {
     pub(super) state: String,
     #[serde(rename = "installedCSV")]
     pub(super) installed_csv: String,
+    /// What runs: the version before, as long as the installed one does not.
+    #[serde(rename = "runningCSV")]
+    pub(super) running_csv: String,
     /// What is on its way, if that is something else.
     #[serde(rename = "currentCSV")]
     pub(super) current_csv: String,
@@ -97,6 +102,7 @@ impl Standing {
             catalog: format!("{}/{}", spec.source_namespace, spec.source),
             state: status.state.to_string(),
             installed_csv: status.installed_csv.clone(),
+            running_csv: status.installed_csv.clone(),
             current_csv: status.current_csv.clone(),
             install_plan: plan.unwrap_or_default(),
             healthy: is_true(&SubscriptionConditionType::Healthy),
@@ -106,6 +112,22 @@ impl Standing {
             upgrade: None,
             messages,
         }
+    }
+
+    /// How a Subscription is, seen with the ClusterServiceVersions of its namespace: which of them runs,
+    /// and why a newer one does not.
+    pub(super) fn among(subscription: &Subscription, csvs: &[&ClusterServiceVersion]) -> Self {
+        let mut standing = Self::of(subscription);
+        if let Some(running) = running(&standing.installed_csv, csvs) {
+            standing.running_csv = running.name_any();
+        }
+        standing.upgrade = Upgrade::of(subscription, &standing, csvs);
+        standing
+    }
+
+    /// Whether the version before runs instead of the one that is installed.
+    pub(super) fn is_upgrading(&self) -> bool {
+        self.running_csv != self.installed_csv
     }
 
     /// In one word.
@@ -120,7 +142,7 @@ impl Standing {
             "healthy"
         } else if self.installed_csv.is_empty() && self.current_csv.is_empty() {
             "not resolved"
-        } else if self.installed_csv != self.current_csv {
+        } else if self.installed_csv != self.current_csv || self.is_upgrading() {
             "installing"
         } else {
             "installed, not healthy"
@@ -138,6 +160,9 @@ impl Standing {
         line("package", &self.package);
         line("channel", &self.channel);
         line("catalog", &self.catalog);
+        if self.is_upgrading() {
+            line("running", &self.running_csv);
+        }
         line("installed", &self.installed_csv);
         if self.current_csv != self.installed_csv {
             line("next", &self.current_csv);
@@ -151,6 +176,27 @@ impl Standing {
         }
         lines.join("\n") + "\n"
     }
+}
+
+/// The version that runs. A Subscription names the newest that there is, also if something holds it or it
+/// does not come up: then it is one of those that it replaces.
+fn running<'c>(
+    installed: &str,
+    csvs: &[&'c ClusterServiceVersion],
+) -> Option<&'c ClusterServiceVersion> {
+    let get = |name: &str| {
+        let mut csvs = csvs.iter().copied();
+        csvs.find(|csv| csv.name_any() == name && !csv.is_copied())
+    };
+    let mut csv = get(installed)?;
+    // No chain is longer than all together.
+    for _ in csvs {
+        if replacement::has_run(csv) {
+            return Some(csv);
+        }
+        csv = get(&csv.spec.replaces)?;
+    }
+    None
 }
 
 /// Adds a message. Of two of which one has the other in it, the longer one is enough.

@@ -1,5 +1,6 @@
 //! What a Subscription could be upgraded to, and why it is not.
 
+use kube::ResourceExt as _;
 use serde::Serialize;
 
 use super::standing::Standing;
@@ -19,18 +20,18 @@ pub(super) struct Upgrade {
 }
 
 impl Upgrade {
-    /// The upgrade that a Subscription waits for, if it does. `csv` is the one that is to come, as far
-    /// as it is there.
+    /// The upgrade that a Subscription waits for, if it does. `csvs` are those of its namespace.
     pub(super) fn of(
         subscription: &Subscription,
         standing: &Standing,
-        csv: Option<&ClusterServiceVersion>,
+        csvs: &[&ClusterServiceVersion],
     ) -> Option<Self> {
         if standing.is_removed || standing.installed_csv.is_empty() {
             return None;
         }
-        let is_underway =
-            !standing.current_csv.is_empty() && standing.current_csv != standing.installed_csv;
+        let is_underway = (!standing.current_csv.is_empty()
+            && standing.current_csv != standing.installed_csv)
+            || standing.is_upgrading();
         if standing.waits_for_approval {
             return Some(Self {
                 to: standing.current_csv.clone(),
@@ -41,11 +42,18 @@ impl Upgrade {
             });
         }
         if is_underway {
+            // What does not come up keeps those after it from being installed.
+            let to = if standing.is_upgrading() {
+                &standing.installed_csv
+            } else {
+                &standing.current_csv
+            };
+            let csv = csvs.iter().find(|csv| csv.name_any() == *to);
             let why = csv
-                .and_then(told)
+                .and_then(|csv| told(csv))
                 .or_else(|| standing.messages.first().cloned());
             return Some(Self {
-                to: standing.current_csv.clone(),
+                to: to.clone(),
                 why_not: why.unwrap_or_else(|| "it is being installed".to_owned()),
             });
         }
@@ -87,7 +95,17 @@ mod tests {
 
     use super::*;
 
-    fn upgrade(status: &Value, csv: Option<&Value>) -> Option<Upgrade> {
+    fn csv(name: &str, replaces: &str, status: &Value) -> ClusterServiceVersion {
+        serde_json::from_value(json!({
+            "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+            "metadata": {"name": name},
+            "spec": {"displayName": "", "install": {}, "replaces": replaces},
+            "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn standing(status: &Value, csvs: &[&ClusterServiceVersion]) -> Standing {
         let subscription: Subscription = serde_json::from_value(json!({
             "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
             "metadata": {"name": "gopher", "namespace": "port"},
@@ -95,15 +113,11 @@ mod tests {
             "status": status,
         }))
         .unwrap();
-        let csv: Option<ClusterServiceVersion> = csv.map(|status| {
-            serde_json::from_value(json!({
-                "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
-                "metadata": {"name": "gopher.v2"}, "spec": {"displayName": "", "install": {}},
-                "status": status,
-            }))
-            .unwrap()
-        });
-        Upgrade::of(&subscription, &Standing::of(&subscription), csv.as_ref())
+        Standing::among(&subscription, csvs)
+    }
+
+    fn upgrade(status: &Value) -> Option<Upgrade> {
+        standing(status, &[]).upgrade
     }
 
     #[test]
@@ -112,7 +126,7 @@ mod tests {
             "installedCSV": "gopher.v1", "currentCSV": "gopher.v1", "state": "AtLatestKnown",
             "conditions": [{"type": "Resolved", "status": "True", "message": "gopher.v1 stays"}],
         });
-        assert_eq!(upgrade(&status, None), None);
+        assert_eq!(upgrade(&status), None);
     }
 
     #[test]
@@ -122,7 +136,7 @@ mod tests {
             "conditions": [{"type": "Resolved", "status": "True",
                 "message": "gopher.v1 stays; held back: gopher.v2: it needs API Burrow: nobody has it"}],
         });
-        let found = upgrade(&status, None).unwrap();
+        let found = upgrade(&status).unwrap();
         assert_eq!(found.to, "gopher.v2");
         assert_eq!(found.why_not, "it needs API Burrow: nobody has it");
     }
@@ -133,7 +147,7 @@ mod tests {
             "installedCSV": "gopher.v1", "currentCSV": "gopher.v2",
             "conditions": [{"type": "InstallPlanPending", "status": "True", "reason": "RequiresApproval"}],
         });
-        let found = upgrade(&status, None).unwrap();
+        let found = upgrade(&status).unwrap();
         assert_eq!(found.to, "gopher.v2");
         assert!(
             found.why_not.contains("chandler approve gopher -n port"),
@@ -142,14 +156,46 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_does_not_come_up_tells_why_itself() {
-        let status = json!({"installedCSV": "gopher.v1", "currentCSV": "gopher.v2"});
-        let csv = json!({"phase": "Pending", "message": "operator is not upgradeable: busy"});
-        let found = upgrade(&status, Some(&csv)).unwrap();
-        assert_eq!(
-            found.line(),
-            "gopher.v2: Pending: operator is not upgradeable: busy"
+    fn a_version_that_does_not_come_up_tells_why_itself_and_the_one_before_runs() {
+        // As soon as there is a newer version, a Subscription says that it is the installed one.
+        let status = json!({
+            "installedCSV": "gopher.v3", "currentCSV": "gopher.v3", "state": "AtLatestKnown",
+            "conditions": [{"type": "Healthy", "status": "False", "message": "not yet"}],
+        });
+        let v1 = csv(
+            "gopher.v1",
+            "",
+            &json!({"phase": "Replacing", "conditions": [{"phase": "Succeeded"}]}),
         );
+        let v2 = csv("gopher.v2", "gopher.v1", &json!({"phase": "Replacing"}));
+        let pending = json!({"phase": "Pending", "message": "operator is not upgradeable: busy"});
+        let v3 = csv("gopher.v3", "gopher.v2", &pending);
+        let found = standing(&status, &[&v1, &v2, &v3]);
+        assert_eq!(found.running_csv, "gopher.v1");
+        assert_eq!(found.word(), "installing");
+        let text = found.text();
+        assert!(text.contains("running    gopher.v1\n"), "{text}");
+        assert_eq!(
+            found.upgrade.unwrap().line(),
+            "gopher.v3: Pending: operator is not upgradeable: busy"
+        );
+        let runs = csv("gopher.v3", "gopher.v2", &json!({"phase": "Succeeded"}));
+        let found = standing(&status, &[&v1, &v2, &runs]);
+        assert_eq!(found.running_csv, "gopher.v3");
+        assert_eq!(found.upgrade, None);
+    }
+
+    #[test]
+    fn a_first_version_that_does_not_come_up_is_no_upgrade() {
+        let status = json!({"installedCSV": "gopher.v1", "currentCSV": "gopher.v1"});
+        let failed = csv(
+            "gopher.v1",
+            "",
+            &json!({"phase": "Failed", "message": "no room"}),
+        );
+        let found = standing(&status, &[&failed]);
+        assert_eq!(found.running_csv, "gopher.v1");
+        assert_eq!(found.upgrade, None);
     }
 
     #[test]
@@ -158,6 +204,6 @@ mod tests {
             "installedCSV": "gopher.v1", "currentCSV": "gopher.v1",
             "conditions": [{"type": "ResolutionFailed", "status": "True", "message": "no way"}],
         });
-        assert_eq!(upgrade(&status, None).unwrap().line(), "no way");
+        assert_eq!(upgrade(&status).unwrap().line(), "no way");
     }
 }

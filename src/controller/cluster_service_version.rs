@@ -15,8 +15,10 @@ mod status;
 mod tell;
 mod world;
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
@@ -37,13 +39,16 @@ use super::queue::Next;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::api::labels;
-use crate::lifecycle::phase::{self, Action, Decision};
+use crate::lifecycle::phase::{self, Action, Decision, InstallOutcome};
 
 /// No way through the phases is longer, unless something goes round in a circle: then it does so at
 /// the pace of the queue.
 const MOST_STEPS: usize = 8;
-/// How soon is looked again for what nobody tells of: objects that are not labelled as managed.
+/// How soon is looked again for what nobody tells of: objects that are not labelled as managed. Who has
+/// waited for long is not looked at as often.
 const MISSING: Duration = Duration::from_secs(5);
+/// What part of the time that it has waited for passes until it is looked at again.
+const PATIENCE: u32 = 20;
 /// How soon an install is tried again that failed for a reason that may pass.
 const FAILED: Duration = Duration::from_secs(10);
 
@@ -76,7 +81,22 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
     if !was_running && is_running(&csv) {
         copies::tell_if_disabled(context, &csv).await;
     }
-    Ok(next)
+    let rest = rest(context, key);
+    Ok(Next::After(match next {
+        Next::After(sooner) => sooner.min(rest),
+        _ => rest,
+    }))
+}
+
+/// After which time is looked for what nobody tells of, such as objects of others that an operator needs
+/// and that carry no label. It is not the same for all of them, so that they are not looked at all at once.
+fn rest(context: &Context, key: &ObjectKey) -> Duration {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    let rest = context.settings.rest;
+    // Less than 1000, so that it is a number of each kind.
+    let part = u32::try_from(hasher.finish() % 1000).unwrap_or_default();
+    rest + rest * part / 1000
 }
 
 fn is_running(csv: &ClusterServiceVersion) -> bool {
@@ -96,7 +116,7 @@ async fn steps(
         let world = World::read(context, &before, &neighbours).await?;
         let decision = phase::next(&world.situation());
         let is_news = decision.status.is_some();
-        next = after(&csv, &decision);
+        next = after(&csv, &decision, &context.now());
         csv = status::write(context, csv, &decision).await?;
         let mut is_done = !is_news;
         for action in &decision.actions {
@@ -114,7 +134,17 @@ async fn steps(
                     let outcome = install::install(context, &world).await?;
                     let decision = phase::after_install(&csv, &outcome, &context.now());
                     is_done = decision.status.is_none();
-                    next = after(&csv, &decision);
+                    next = after(&csv, &decision, &context.now());
+                    csv = status::write(context, csv, &decision).await?;
+                }
+                Action::Renew => {
+                    let outcome = install::install(context, &world).await?;
+                    if let InstallOutcome::Failed { message, .. } = &outcome {
+                        let csv = ObjectKey::of(&csv);
+                        tracing::warn!(%csv, %message, "certificates that are due could not be renewed");
+                    }
+                    let decision = phase::after_renewal(&csv, &outcome, &context.now());
+                    next = after(&csv, &decision, &context.now());
                     csv = status::write(context, csv, &decision).await?;
                 }
                 Action::DeleteDeployments => install::delete_deployments(context, &csv).await?,
@@ -135,12 +165,15 @@ async fn steps(
 }
 
 /// When it is looked at again although nothing changed.
-fn after(csv: &ClusterServiceVersion, decision: &Decision) -> Next {
+fn after(csv: &ClusterServiceVersion, decision: &Decision, now: &Time) -> Next {
     let status = decision.status.as_ref().or(csv.status.as_ref());
     let pause = match status.map(|status| (&status.phase, &status.reason)) {
         Some((CsvPhase::Failed, CsvReason::InstallComponentFailed)) => Some(FAILED),
         Some((_, CsvReason::InstallComponentFailedNoRetry | CsvReason::RequirementsNotMet)) => {
-            Some(MISSING)
+            let since = status.and_then(|status| status.last_transition_time.as_ref());
+            let waited = since.map(|since| now.0.duration_since(since.0));
+            let waited = waited.and_then(|waited| Duration::try_from(waited).ok());
+            Some(MISSING.max(waited.unwrap_or_default() / PATIENCE))
         }
         _ => None,
     };
@@ -167,4 +200,30 @@ async fn annotate(
         "annotating it with its OperatorGroup",
     )
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_lacks_something_for_long_is_looked_at_less_often() {
+        let csv: ClusterServiceVersion = serde_json::from_value(json!({
+            "metadata": {"name": "a"}, "spec": {"install": {"strategy": "deployment", "spec": {}}},
+            "status": {"phase": "Pending", "reason": "RequirementsNotMet",
+                       "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        }))
+        .unwrap();
+        let after = |minutes: i64| {
+            let begin = Timestamp::from_second(1_767_225_600).unwrap();
+            let now = Time(begin + Duration::from_secs(minutes.unsigned_abs() * 60));
+            super::after(&csv, &Decision::default(), &now)
+        };
+        assert_eq!(after(0), Next::After(MISSING));
+        assert_eq!(after(1), Next::After(MISSING));
+        assert_eq!(after(40), Next::After(Duration::from_mins(2)));
+    }
 }

@@ -46,6 +46,33 @@ impl Error {
     }
 }
 
+/// The first of several failures: what fails in one place keeps nobody from doing the rest.
+#[derive(Debug, Default)]
+pub(crate) struct Failures(Option<Error>);
+
+impl Failures {
+    /// Takes note of what came of one of them, and says whether it was done.
+    pub(crate) fn note(&mut self, outcome: Result<(), Error>) -> bool {
+        match outcome {
+            Ok(()) => true,
+            Err(error) => {
+                self.0.get_or_insert(error);
+                false
+            }
+        }
+    }
+
+    /// The first failure, if there was one.
+    pub(crate) fn first(&self) -> Option<&Error> {
+        self.0.as_ref()
+    }
+
+    /// What came of all of them.
+    pub(crate) fn outcome(self) -> Result<(), Error> {
+        self.0.map_or(Ok(()), Err)
+    }
+}
+
 /// How long the cache may take to hear of a change.
 const CATCH_UP: Duration = Duration::from_millis(100);
 

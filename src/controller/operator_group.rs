@@ -18,7 +18,7 @@ use kube::api::{Api, Patch};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::error::Error;
+use super::error::{Error, Failures};
 use super::key::ObjectKey;
 use super::queue::Next;
 use super::run::patching;
@@ -64,21 +64,24 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
         .collect();
     let targets = Targets::of(&group.spec, &by_name);
     let missing = targets.as_ref().map(|targets| targets.missing(&by_name));
-    let status = group_status::status(
-        &group,
-        &siblings,
-        &targets,
-        &missing.unwrap_or_default(),
-        &account,
-        &context.now(),
-    );
+    let missing = missing.unwrap_or_default();
+    let now = context.now();
+    let status = |refused: Option<&str>| {
+        group_status::status(
+            &group, &siblings, &targets, &missing, refused, &account, &now,
+        )
+    };
+    // A namespace that refuses keeps neither others from being labelled nor operators from running.
+    let covered = Targets::from_status(&status(None).namespaces);
+    let mut failures = label_namespaces(context, &group, &covered).await;
+    let refused = failures.first().map(ToString::to_string);
+    let status = status(refused.as_deref());
     let mut group = (*group).clone();
     let mut is_news = false;
     if group.status.as_ref() != Some(&status) {
         group = write(context, group, status).await?;
         is_news = true;
     }
-    label_namespaces(context, &group).await?;
     let csvs = context.caches.csvs.in_namespace(&key.namespace);
     let members: Vec<&ClusterServiceVersion> = csvs
         .iter()
@@ -89,10 +92,11 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
     if siblings.is_empty() {
         is_news |= annotate(context, &mut group, &members).await?;
     }
-    roles::apply(context, &group, &members).await?;
+    failures.note(roles::apply(context, &group, &members).await);
     if is_news {
         look_at_others(context, key);
     }
+    failures.outcome()?;
     Ok(match account {
         ServiceAccount::NotAsked => Next::Wait,
         ServiceAccount::Missing => Next::After(MISSING_ACCOUNT),
@@ -139,12 +143,10 @@ async fn write(
 }
 
 /// Labels the namespaces that the group covers, and no others.
-async fn label_namespaces(context: &Context, group: &OperatorGroup) -> Result<(), Error> {
+async fn label_namespaces(context: &Context, group: &OperatorGroup, targets: &Targets) -> Failures {
     let uid = group.uid().unwrap_or_default();
     let label = labels::operator_group_member(&uid);
-    let status = group.status.as_ref();
-    let covered = status.map(|status| status.namespaces.as_slice());
-    let targets = Targets::from_status(covered.unwrap_or_default());
+    let mut failures = Failures::default();
     for namespace in context.caches.namespaces.all() {
         let present: BTreeMap<String, String> = namespace
             .labels()
@@ -153,10 +155,10 @@ async fn label_namespaces(context: &Context, group: &OperatorGroup) -> Result<()
             .into_iter()
             .collect();
         let name = namespace.name_any();
-        let changes = namespace_labels::changes(&name, &present, [(uid.as_str(), &targets)]);
-        relabel(context, &name, &changes).await?;
+        let changes = namespace_labels::changes(&name, &present, [(uid.as_str(), targets)]);
+        failures.note(relabel(context, &name, &changes).await);
     }
-    Ok(())
+    failures
 }
 
 /// Changes the labels of a namespace, if there is something to change.

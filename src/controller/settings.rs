@@ -23,6 +23,9 @@ pub struct Settings {
     pub cache: PathBuf,
     /// How long what nobody needs stays in the cache, and how often is looked for it.
     pub cache_rest: Duration,
+    /// After which time what nobody tells of is looked for: each ClusterServiceVersion and its copies are
+    /// looked at again after at least this time, and at most twice of it.
+    pub rest: Duration,
     /// How registries are spoken to.
     pub registries: client::Settings,
     /// The name of OpenShift's object about the cluster's proxy.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-pub use self::copy::{Copy, CopyPlan, copy, is_copyable, is_dangling, plan};
+pub use self::copy::{Copy, CopyPlan, copy, is_copyable, plan};
 use super::condition;
 use crate::api::conditions::{Condition, ConditionStatus, olm_config};
 use crate::api::olm_config::{OlmConfig, OlmConfigStatus};

@@ -27,12 +27,14 @@ pub enum ServiceAccount {
 /// nothing new.
 ///
 /// `siblings` are the names of the other groups of the namespace. While the namespaces of the group
-/// cannot be told, those it covered before stay. `missing` are those of its targets that do not exist.
+/// cannot be told, those it covered before stay. `missing` are those of its targets that do not exist,
+/// `refused` tells what came of labelling one that does.
 pub fn status(
     group: &OperatorGroup,
     siblings: &[&str],
     targets: &Result<Targets, TargetsError>,
     missing: &[String],
+    refused: Option<&str>,
     account: &ServiceAccount,
     now: &Time,
 ) -> OperatorGroupStatus {
@@ -61,7 +63,7 @@ pub fn status(
     );
     state(
         operator_group::TARGET_NAMESPACES,
-        trouble_with(targets, missing),
+        trouble_with(targets, missing, refused),
     );
     let after = OperatorGroupStatus {
         namespaces: match targets {
@@ -117,9 +119,17 @@ fn without_account(group: &OperatorGroup) -> (&'static str, String) {
 fn trouble_with(
     targets: &Result<Targets, TargetsError>,
     missing: &[String],
+    refused: Option<&str>,
 ) -> Option<(&'static str, String)> {
     if let Err(error) = targets {
         return Some((operator_group::TARGET_NAMESPACES_INVALID, error.to_string()));
+    }
+    if let Some(refused) = refused {
+        let message = format!(
+            "{refused}; webhooks of the operators are not asked there until it can be, see which policy \
+             or webhook of the cluster refuses it"
+        );
+        return Some((operator_group::TARGET_NAMESPACES_REFUSED, message));
     }
     let told = match missing {
         [] => return None,

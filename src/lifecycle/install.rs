@@ -11,10 +11,12 @@
 //! - [`services`], [`certificates`]: what lets others call them
 //! - [`webhooks`], [`conversion`], [`api_services`]: who calls them, and what for
 //! - [`target_rbac`]: rights in the namespaces that the operator serves
+//! - [`claims`]: what of it belongs to a newer version already
 //! - [`observe`]: whether all of it is there, and what to write
 
 pub mod api_services;
 pub mod certificates;
+pub mod claims;
 mod compare;
 pub mod conversion;
 pub mod deployments;

@@ -1,6 +1,6 @@
 //! Whether an API that an operator is about to own belongs to another already.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 
@@ -44,11 +44,15 @@ pub fn find(
     lineage: &Lineage<'_>,
     api_services: &BTreeMap<String, ApiServiceFact>,
 ) -> Option<OwnerConflict> {
-    crd(csv, lineage).or_else(|| api_service(csv, api_services))
+    let chain = lineage.chain(csv);
+    crd(csv, lineage, &chain).or_else(|| api_service(csv, &chain, api_services))
 }
 
-fn crd(csv: &ClusterServiceVersion, lineage: &Lineage<'_>) -> Option<OwnerConflict> {
-    let chain = lineage.chain(csv);
+fn crd(
+    csv: &ClusterServiceVersion,
+    lineage: &Lineage<'_>,
+    chain: &BTreeSet<String>,
+) -> Option<OwnerConflict> {
     let strangers = lineage.members().iter();
     let mut strangers = strangers.filter(|other| !chain.contains(&other.name_any()));
     strangers.find_map(|other| {
@@ -64,13 +68,14 @@ fn crd(csv: &ClusterServiceVersion, lineage: &Lineage<'_>) -> Option<OwnerConfli
 
 fn api_service(
     csv: &ClusterServiceVersion,
+    chain: &BTreeSet<String>,
     api_services: &BTreeMap<String, ApiServiceFact>,
 ) -> Option<OwnerConflict> {
     let mut descriptions = csv.spec.api_service_definitions.owned.iter();
     descriptions.find_map(|description| {
         let name = description.api_service_name();
         let fact = api_services.get(&name)?;
-        if is_adoptable(csv, fact) {
+        if is_adoptable(csv, chain, fact) {
             return None;
         }
         let owner = fact.owner.as_ref().map_or_else(
@@ -84,15 +89,19 @@ fn api_service(
     })
 }
 
-/// Whether an APIService belongs to this operator, to the one that it replaces, to one that is
-/// being replaced by whichever, or to one that is gone and left it behind.
-fn is_adoptable(csv: &ClusterServiceVersion, fact: &ApiServiceFact) -> bool {
+/// Whether an APIService belongs to this operator, to another version of it, to one that is being replaced
+/// by whichever, or to one that is gone and left it behind.
+fn is_adoptable(
+    csv: &ClusterServiceVersion,
+    chain: &BTreeSet<String>,
+    fact: &ApiServiceFact,
+) -> bool {
     let Some(owner) = &fact.owner else {
         return false;
     };
-    let is_named = |name: &str| labels::owner_value(name) == owner.name;
+    let is_named = |name: &String| labels::owner_value(name) == owner.name;
     let is_ours = csv.namespace().as_deref() == Some(&owner.namespace)
-        && (is_named(&csv.name_any()) || is_named(&csv.spec.replaces));
+        && (chain.iter().any(is_named) || is_named(&csv.spec.replaces));
     let leaves = matches!(
         owner.phase,
         None | Some(CsvPhase::Replacing | CsvPhase::Deleting)

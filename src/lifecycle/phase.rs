@@ -30,10 +30,17 @@
 //! - What failed for a reason that is still there stays as it is, instead of going round through
 //!   Pending for ever; an install that failed is tried again without a change of phase.
 //! - Replacing without a replacement goes back to Pending: somebody took the newer version away.
-//! - One in Replacing is put right, and its certificates are renewed, until the newer version begins to
-//!   install: something may hold that one for weeks.
+//! - One in Replacing is put right, and its certificates are renewed, until the newer version runs: something
+//!   may hold that one for weeks, or it may never come up. What the newer version asks for by the same name
+//!   is left to it once it begins to install.
+//! - What does not know of the certificate in use, such as a Deployment with the hash of another CA or an
+//!   APIService that trusts another, is written again as any drift is. OLM fails, and makes everything anew.
+//!   A CA that expired is renewed from Pending and not from Failed.
+//! - Certificates are renewed in every phase, as long as what serves with them is there.
 //! - An install that was given up is tried again when anything changes that it depends on, and from time
 //!   to time; OLM does so when roles or bindings change.
+//! - What somebody else changes back whenever it is written is left for a while, longer each time, which is
+//!   told beside the phase.
 //! - The oldest of a chain goes when any later one runs, not only the one right after it.
 
 mod checks;
@@ -43,6 +50,7 @@ mod give_way;
 mod group;
 mod installing;
 mod pending;
+mod renewal;
 mod replacing;
 mod status;
 mod succeeded;
@@ -102,8 +110,12 @@ pub struct Situation<'a> {
     pub installation: &'a Installation,
     /// How its certificates are.
     pub certificates: &'a Certificates,
+    /// When the first of them has to be renewed, if there are any.
+    pub rotate_at: Option<&'a Time>,
     /// How the APIs that it serves are.
     pub served_apis: &'a ApiServices,
+    /// What somebody else changes back whenever it is written, and what is left so for a while.
+    pub contested: Option<&'a Contested>,
     /// How things are compared to when an install was given up. It only matters after one that was
     /// ([`CsvReason::InstallComponentFailedNoRetry`]).
     pub since_given_up: SinceGivenUp,
@@ -124,6 +136,15 @@ pub enum SinceGivenUp {
         /// How long it rests yet.
         rest: Duration,
     },
+}
+
+/// An object that somebody else changes back whenever it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contested {
+    /// Which, and who changes it.
+    pub message: String,
+    /// How long it is left as they have it.
+    pub rest: Duration,
 }
 
 /// How long an install rests that was given up, by how often it was tried again for no reason.
@@ -157,6 +178,8 @@ pub enum Action {
     /// Write what the strategy asks for, renewing certificates where they are due, and hand the
     /// outcome to [`after_install`].
     Install,
+    /// Renew the certificates that are due, and hand the outcome to [`after_renewal`].
+    Renew,
     /// Delete the Deployments of the strategy, those that exist.
     DeleteDeployments,
     /// Make sure of the ClusterRoles by which users get at its APIs.
@@ -225,6 +248,7 @@ pub fn next(situation: &Situation<'_>) -> Decision {
             Err(course) => *course,
         },
     };
+    let course = renewal::beside(situation, course);
     status::decide(situation.csv, course, situation.now)
 }
 
@@ -235,6 +259,15 @@ pub fn after_install(
     now: &Time,
 ) -> Decision {
     installing::after_install(csv, outcome, now)
+}
+
+/// What comes after the controller has renewed certificates, or tried to.
+pub fn after_renewal(
+    csv: &ClusterServiceVersion,
+    outcome: &InstallOutcome,
+    now: &Time,
+) -> Decision {
+    renewal::after(csv, outcome, now)
 }
 
 fn within_group(situation: &Situation<'_>, phase: &CsvPhase, group: &OperatorGroup) -> Course {

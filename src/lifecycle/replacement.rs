@@ -65,6 +65,14 @@ impl<'a> Lineage<'a> {
         successors
     }
 
+    /// All that replace this one, over any number of steps: also those that want to beside another.
+    pub fn descendants(&self, csv: &ClusterServiceVersion) -> Vec<&'a ClusterServiceVersion> {
+        let members = self.members.iter().copied();
+        let newer = members
+            .filter(|newer| self.descends_from(newer, csv) && !self.descends_from(csv, newer));
+        newer.collect()
+    }
+
     /// The names of all that replace this one or are replaced by it, over any number of steps, and
     /// its own. Those of a circle belong together as well: they are versions of one operator.
     pub fn chain(&self, csv: &ClusterServiceVersion) -> BTreeSet<String> {
@@ -115,17 +123,35 @@ pub fn is_ready_to_take_over(csv: &ClusterServiceVersion) -> bool {
 /// Whether a ClusterServiceVersion began to install, so that objects of the one that it replaces may be
 /// its own by now. One that went back to an earlier phase has begun nevertheless: its history tells.
 pub fn has_begun(csv: &ClusterServiceVersion) -> bool {
-    let Some(status) = &csv.status else {
-        return false;
-    };
-    let installs = |phase: &CsvPhase| {
-        !matches!(
-            phase,
-            CsvPhase::Unset | CsvPhase::Unknown | CsvPhase::Pending | CsvPhase::Failed
-        )
-    };
-    let mut history = status.conditions.iter();
-    installs(&status.phase) || history.any(|then| installs(&then.phase))
+    has_been(
+        csv,
+        &[
+            CsvPhase::InstallReady,
+            CsvPhase::Installing,
+            CsvPhase::Succeeded,
+        ],
+    )
+}
+
+/// Whether all that a ClusterServiceVersion consists of was written once, so that it may run.
+pub fn was_installed(csv: &ClusterServiceVersion) -> bool {
+    has_been(csv, &[CsvPhase::Installing, CsvPhase::Succeeded])
+}
+
+/// Whether a ClusterServiceVersion runs, or did until it made room for a newer one.
+pub fn has_run(csv: &ClusterServiceVersion) -> bool {
+    let makes_room = phase(csv) == CsvPhase::Replacing;
+    phase(csv) == CsvPhase::Succeeded || makes_room && has_been(csv, &[CsvPhase::Succeeded])
+}
+
+/// Whether a ClusterServiceVersion is in one of these phases, or was as far as its history goes.
+fn has_been(csv: &ClusterServiceVersion, phases: &[CsvPhase]) -> bool {
+    csv.status.as_ref().is_some_and(|status| {
+        let history = status.conditions.iter().map(|then| &then.phase);
+        std::iter::once(&status.phase)
+            .chain(history)
+            .any(|phase| phases.contains(phase))
+    })
 }
 
 /// How far a ClusterServiceVersion is.

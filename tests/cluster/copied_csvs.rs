@@ -1,10 +1,11 @@
 //! Copies of ClusterServiceVersions in the namespaces that they serve.
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{ConditionStatus, CsvPhase, CsvReason};
 use chandler::api::olm_config::OlmConfig;
 use chandler::api::operator_group::OperatorGroup;
+use k8s_openapi::api::core::v1::ResourceQuota;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
@@ -124,6 +125,26 @@ async fn copies_and_rights_come_and_go_with_the_namespaces_of_the_group() {
             .await
         };
         copied(&one).await?;
+        // What somebody takes away or changes of them is put right, and what changes is copied again.
+        let of_one = async || -> anyhow::Result<Role> {
+            let names = one.names::<Role>().await?;
+            let name = names.first().context("no Role")?;
+            Ok(one.api::<Role>().get(name).await?)
+        };
+        let role = of_one().await?;
+        let name = role.name_any();
+        one.delete::<Role>(&name).await?;
+        let is_another = |it: &Role| it.uid() != role.uid();
+        one.until(&name, "made anew", is_another).await?;
+        let more = |verb: &str| json!({"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}]});
+        one.patch::<Role>(&name, more("delete")).await?;
+        let as_asked = |it: &Role| json!(it.rules) == json!([allowed]);
+        one.until(&name, "as it was", as_asked).await?;
+        home.patch::<Role>(&name, more("list")).await?;
+        let follows = |it: &Role| json!(it.rules) == more("list")["rules"];
+        one.until(&name, "as the original", follows).await?;
+        home.patch::<Role>(&name, json!({"rules": [allowed]})).await?;
+        one.until(&name, "as it was", as_asked).await?;
         let moved = json!({"spec": {"targetNamespaces": [two.namespace]}});
         home.patch::<OperatorGroup>("own", moved).await?;
         copied(&two).await?;
@@ -132,6 +153,51 @@ async fn copies_and_rights_come_and_go_with_the_namespaces_of_the_group() {
             Ok(one.names::<Role>().await?.is_empty())
         })
         .await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_copy_that_does_not_say_what_it_is_a_copy_of_is_deleted() {
+    on_cluster(async |case| {
+        let (home, [one]) = Scene::with_neighbours(case).await?;
+        let mut stray = home.operator("gopher", "1.0.0").csv();
+        stray["metadata"]["annotations"] = json!({"olm.operatorNamespace": home.namespace});
+        one.create(stray).await?;
+        one.gone::<ClusterServiceVersion>("gopher.v1.0.0").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_namespace_that_refuses_its_copy_keeps_no_other_from_having_one() {
+    on_cluster(async |case| {
+        let (home, mut others) = Scene::with_neighbours::<2>(case).await?;
+        // The one that refuses is the first that is written to.
+        others.sort_by_key(|it| it.namespace.clone());
+        let [full, other] = others;
+        full.create(json!({
+            "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "full"},
+            "spec": {"hard": {"count/clusterserviceversions.operators.coreos.com": "0"}},
+        }))
+        .await?;
+        full.until("full", "in force", |quota: &ResourceQuota| {
+            let status = quota.status.clone().unwrap_or_default();
+            status.hard.is_some_and(|hard| !hard.is_empty())
+        })
+        .await?;
+        home.group_with(json!({"targetNamespaces": [full.namespace, other.namespace]}))
+            .await?;
+        let gopher = home.operator("gopher", "1.0.0");
+        home.runs(&gopher.supports(&["MultiNamespace"])).await?;
+        let there = |_: &ClusterServiceVersion| true;
+        other.until("gopher.v1.0.0", "copied", there).await?;
+        let told = home.told("gopher.v1.0.0", "CopyFailed").await?;
+        let message = told.message.unwrap_or_default();
+        ensure!(message.contains(&full.namespace), "{message}");
+        full.delete::<ResourceQuota>("full").await?;
+        full.until("gopher.v1.0.0", "copied", there).await?;
+        Ok(())
     })
     .await;
 }

@@ -1,8 +1,11 @@
 //! What a ClusterServiceVersion needs before anything of it is installed.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, ensure};
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{CsvPhase, CsvReason, RequirementState};
+use chandler::controller::Settings;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
@@ -216,10 +219,12 @@ async fn a_version_of_a_crd_that_is_not_served_is_told() {
 #[tokio::test]
 async fn an_operator_whose_crd_goes_fails_and_recovers_when_it_comes_back() {
     on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
+        // Somebody else's CRD carries no label, and nobody tells of it.
+        let often = |settings: &mut Settings| settings.rest = Duration::from_secs(1);
+        let scene = Scene::with(case, often).await?;
+        scene.group("own").await?;
         let gopher = scene.operator("gopher", "1.0.0").requires("Burrow");
-        let mut crd = gopher.crd("Burrow");
-        crd["metadata"]["labels"] = json!({"olm.managed": "true"});
+        let crd = gopher.crd("Burrow");
         scene.crd(crd.clone()).await?;
         scene.runs(&gopher).await?;
         let api = Api::<CustomResourceDefinition>::all(case.client.clone());

@@ -28,6 +28,7 @@ mod fleet_gopher;
 mod garbage;
 mod given_up;
 mod group_members;
+mod held_upgrades;
 mod hub;
 mod install_plan;
 mod killed;

@@ -48,6 +48,7 @@ impl Running {
             watched_namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
             cache: cache.path().to_owned(),
             cache_rest: Duration::from_hours(1),
+            rest: Duration::from_mins(5),
             registries,
             // One of its own, if there is one: tests do not share a proxy.
             proxy: (*first).to_owned(),

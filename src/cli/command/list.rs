@@ -53,15 +53,18 @@ fn rows(subscriptions: &[Subscription], csvs: &[ClusterServiceVersion]) -> Vec<R
         csvs.find(|csv| csv.namespace().as_deref() == Some(namespace) && csv.name_any() == name)
     };
     let mut rows = Vec::new();
+    let mut running = Vec::new();
     for subscription in subscriptions {
-        let standing = Standing::of(subscription);
-        let csv = find(&standing.namespace, &standing.installed_csv);
-        let next = find(&standing.namespace, &standing.current_csv);
+        let namespace = subscription.namespace();
+        let here = csvs.iter().filter(|csv| csv.namespace() == namespace);
+        let standing = Standing::among(subscription, &here.collect::<Vec<_>>());
+        let csv = find(&standing.namespace, &standing.running_csv);
+        running.push((standing.namespace.clone(), standing.running_csv.clone()));
         rows.push(Row {
-            upgrade: Upgrade::of(subscription, &standing, next),
             health: standing.word().to_owned(),
             version: csv.map(|csv| csv.spec.version.clone()).unwrap_or_default(),
-            csv: standing.installed_csv,
+            upgrade: standing.upgrade,
+            csv: standing.running_csv,
             namespace: standing.namespace,
             package: standing.package,
             subscription: standing.name,
@@ -71,7 +74,10 @@ fn rows(subscriptions: &[Subscription], csvs: &[ClusterServiceVersion]) -> Vec<R
     }
     let is_asked_for = |csv: &ClusterServiceVersion| {
         let namespace = csv.namespace();
-        subscriptions.iter().any(|it| {
+        let place = (namespace.clone().unwrap_or_default(), csv.name_any());
+        let runs = running.contains(&place);
+        let mut subscriptions = subscriptions.iter();
+        runs || subscriptions.any(|it| {
             let status = it.status.clone().unwrap_or_default();
             let names = [status.installed_csv, status.current_csv];
             it.namespace() == namespace && names.contains(&csv.name_any())
@@ -191,6 +197,26 @@ mod tests {
             lines,
             "port\t\t1.0.0\tmole.v1\t\tSucceeded, without a Subscription\t\n\
              port\tgopher\t1.0.0\tgopher.v1\tstable\thealthy\t\n"
+        );
+    }
+
+    #[test]
+    fn while_an_upgrade_is_held_the_version_that_runs_is_listed_with_what_holds_it() {
+        let gopher = subscription(
+            "gopher",
+            &json!({"installedCSV": "gopher.v2", "currentCSV": "gopher.v2", "state": "AtLatestKnown"}),
+        );
+        let mut older = csv("gopher.v1", "Replacing");
+        older.status.as_mut().unwrap().conditions =
+            serde_json::from_value(json!([{"phase": "Succeeded"}])).unwrap();
+        let mut newer = csv("gopher.v2", "Pending");
+        newer.spec.version = "2.0.0".to_owned();
+        newer.spec.replaces = "gopher.v1".to_owned();
+        newer.status.as_mut().unwrap().message = "busy".to_owned();
+        let lines: String = rows(&[gopher], &[older, newer]).iter().map(line).collect();
+        assert_eq!(
+            lines,
+            "port\tgopher\t1.0.0\tgopher.v1\tstable\tinstalling\tgopher.v2: Pending: busy\n"
         );
     }
 }

@@ -28,6 +28,8 @@ use crate::server::{self, Status};
 
 /// Long enough for whoever pulls something and for a plan that is about to be made of it.
 const CACHE_REST: Duration = Duration::from_hours(1);
+/// After which time is looked for what nobody tells of.
+const REST: Duration = Duration::from_mins(5);
 /// What OpenShift calls the only object about the cluster's proxy.
 const PROXY: &str = "cluster";
 
@@ -45,6 +47,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             watched_namespaces: args.watch_namespace.clone(),
             cache: session.store.root().to_owned(),
             cache_rest: CACHE_REST,
+            rest: REST,
             registries: session.options.registry.settings().clone(),
             proxy: PROXY.to_owned(),
             package_api: args.package_api_listen.is_some(),

@@ -1,7 +1,5 @@
 //! `chandler status`
 
-use kube::ResourceExt as _;
-
 use crate::cli::args::operate::Status as Args;
 use crate::cli::args::output::Output;
 use crate::cli::cluster::Cluster;
@@ -19,13 +17,10 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             None => cluster.subscriptions(&namespace).await?,
         };
         let csvs = cluster.csvs(&namespace).await?;
+        let csvs: Vec<_> = csvs.iter().collect();
         let mut standings = Vec::new();
         for subscription in &found {
-            let mut standing = Standing::of(subscription);
-            let next = csvs
-                .iter()
-                .find(|csv| csv.name_any() == standing.current_csv);
-            standing.upgrade = Upgrade::of(subscription, &standing, next);
+            let mut standing = Standing::among(subscription, &csvs);
             cluster.explain_silence(&mut standing).await;
             standings.push(standing);
         }
@@ -63,21 +58,21 @@ fn text(standings: &[Standing], in_full: bool) -> String {
                 "{}\t{}\t{}\t{}\t{}\n",
                 it.name,
                 it.package,
-                it.installed_csv,
+                it.running_csv,
                 it.word(),
                 upgrade(it)
             )
         };
         return standings.iter().map(line).collect();
     }
-    let header = ["Subscription", "Package", "Installed", "State", "Upgrade"];
+    let header = ["Subscription", "Package", "Running", "State", "Upgrade"];
     let mut table = printer::table(header);
     for it in standings {
         let upgrade = upgrade(it);
         table.add_row([
             it.name.as_str(),
             &it.package,
-            &it.installed_csv,
+            &it.running_csv,
             it.word(),
             &upgrade,
         ]);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::circumstances::Circumstances;
 use crate::api::cluster_service_version::ClusterServiceVersion;
@@ -12,15 +12,43 @@ use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::key::ObjectKey;
 use crate::lifecycle::install::{Key, Seen};
-use crate::lifecycle::phase::{self, SinceGivenUp};
+use crate::lifecycle::phase::{self, Contested, SinceGivenUp};
 
 /// What is remembered of installs.
 #[derive(Debug, Default)]
 pub(in crate::controller) struct Attempts {
     /// The generation that an object had right after we wrote it.
     generations: Mutex<HashMap<Key, i64>>,
+    /// The objects that somebody else changes back.
+    contests: Mutex<HashMap<Key, Contest>>,
     /// The installs that were given up.
     given_up: Mutex<HashMap<ObjectKey, GivenUp>>,
+}
+
+/// How often an object is written back at once that somebody else changes.
+const MOST_AT_ONCE: u32 = 3;
+/// When somebody who changed an object is not suspected any more.
+const FORGIVEN: Duration = Duration::from_mins(30);
+
+/// An object that somebody else changes back.
+#[derive(Clone, Debug)]
+struct Contest {
+    /// How often we wrote it back.
+    times: u32,
+    /// When we did last.
+    last: Instant,
+    /// Who changes it, as they call themselves.
+    rival: String,
+}
+
+impl Contest {
+    /// How long it is left as it is.
+    fn rest(&self) -> Duration {
+        let Some(more) = self.times.checked_sub(MOST_AT_ONCE) else {
+            return Duration::ZERO;
+        };
+        phase::rest(more).saturating_sub(self.last.elapsed())
+    }
 }
 
 /// An install that was given up.
@@ -54,6 +82,43 @@ impl Attempts {
             }
         }
         seen
+    }
+
+    /// Remembers that an object is written back because somebody changed it.
+    pub(super) fn written_back(&self, key: Key, rival: &str) {
+        let mut contests = lock(&self.contests);
+        contests.retain(|_, contest| contest.last.elapsed() < FORGIVEN);
+        let contest = contests.entry(key).or_insert_with(|| Contest {
+            times: 0,
+            last: Instant::now(),
+            rival: String::new(),
+        });
+        contest.times = contest.times.saturating_add(1);
+        contest.last = Instant::now();
+        rival.clone_into(&mut contest.rival);
+    }
+
+    /// Leaves those objects as somebody else has them who changes them back time and again. Says of the
+    /// first who that is, and how long it is left.
+    pub(super) fn truces(&self, mut seen: Seen, keys: &[Key]) -> (Seen, Option<Contested>) {
+        let contests = lock(&self.contests);
+        let mut first = None;
+        for key in keys {
+            let Some(contest) = contests.get(key) else {
+                continue;
+            };
+            let rest = contest.rest();
+            if !rest.is_zero() {
+                seen = seen.leaving(key.clone());
+                let message = format!(
+                    "{key} is changed back by {} whenever it is written: have it leave what the \
+                     ClusterServiceVersion asks for",
+                    contest.rival
+                );
+                first.get_or_insert(Contested { message, rest });
+            }
+        }
+        (seen, first)
     }
 
     /// Forgets what is gone.
@@ -103,5 +168,38 @@ impl Attempts {
         };
         given_up.insert(ObjectKey::of(csv), now);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::lifecycle::install::observe::differs;
+
+    #[test]
+    fn an_object_that_somebody_changes_back_is_written_a_few_times_and_then_left_for_a_while() {
+        let attempts = Attempts::default();
+        let asked = json!({"kind": "Service", "metadata": {"name": "a"}, "spec": {"a": 1}});
+        let key = Key::of(&asked);
+        let drifted = json!({"kind": "Service", "metadata": {"name": "a"}, "spec": {"a": 2}});
+        let look = || attempts.truces(Seen::new([drifted.clone()]), std::slice::from_ref(&key));
+        for _ in 0..3 {
+            let (seen, contested) = look();
+            assert!(differs(&asked, &seen).is_some());
+            assert_eq!(contested, None);
+            attempts.written_back(key.clone(), "cainjector");
+        }
+        let (seen, contested) = look();
+        assert_eq!(differs(&asked, &seen), None);
+        let first = contested.unwrap();
+        assert!(first.message.contains("cainjector"), "{first:?}");
+        attempts.written_back(key.clone(), "cainjector");
+        let (_, contested) = look();
+        assert!(contested.unwrap().rest > first.rest);
+        // It is made anew nevertheless if it is gone.
+        let (seen, _) = attempts.truces(Seen::default(), std::slice::from_ref(&key));
+        assert!(differs(&asked, &seen).is_some());
     }
 }

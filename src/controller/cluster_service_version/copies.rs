@@ -12,12 +12,15 @@ use crate::api::conditions::olm_config::DISABLED_COPIED_CSVS;
 use crate::api::labels;
 use crate::api::olm_config::{self, OlmConfig};
 use crate::controller::context::Context;
-use crate::controller::error::Error;
+use crate::controller::error::{Error, Failures};
 use crate::controller::key::ObjectKey;
 use crate::controller::queue::Next;
 use crate::controller::run::{MANAGER, as_manager};
 use crate::lifecycle::copied_csvs::{self, Copy};
 use crate::lifecycle::targets::Targets;
+
+/// The reason of the Event that tells of a copy that could not be written.
+const REFUSED: &str = "CopyFailed";
 
 /// Brings the copies of a ClusterServiceVersion to what they should be. Where nothing is copied,
 /// nobody is asked for anything.
@@ -53,11 +56,18 @@ pub(in crate::controller) async fn reconcile(
     };
     let copies = seen.iter().map(|it| &**it);
     let plan = copied_csvs::plan(&csv, &targets, &namespaces, copies, everywhere);
+    // A namespace that refuses, such as by a quota, keeps no other from having its copy.
+    let mut failures = Failures::default();
+    let mut refusing = BTreeSet::new();
     for namespace in &plan.write {
-        write(context, &csv, namespace).await?;
+        if !failures.note(write(context, &csv, namespace).await) {
+            refusing.insert(namespace);
+        }
     }
     for namespace in &plan.write_status {
-        write_status(context, &csv, namespace).await?;
+        if !refusing.contains(namespace) {
+            failures.note(write_status(context, &csv, namespace).await);
+        }
     }
     let (unwanted, staying): (Vec<_>, Vec<_>) = seen
         .into_iter()
@@ -66,21 +76,20 @@ pub(in crate::controller) async fn reconcile(
         tell_if_disabled(context, &csv).await;
     }
     for copy in &unwanted {
-        delete(context, copy).await?;
+        failures.note(delete(context, copy).await);
     }
     if targets != Targets::All && copied_csvs::is_copyable(&csv) && !staying.is_empty() {
         let rbac = rights::own(context, &csv).await?;
-        let mut failed = None;
         for copy in &staying {
             // A namespace in which the group's account may not pass on rights is in the way of no other.
-            let outcome = rights::copy(context, &csv, &rbac, copy).await;
-            failed = failed.or(outcome.err());
-        }
-        if let Some(error) = failed {
-            return Err(error);
+            failures.note(rights::copy(context, &csv, &rbac, copy).await);
         }
     }
-    Ok(Next::Wait)
+    if let Some(error) = failures.first().filter(|error| !error.is_stale()) {
+        status::tell(context, &csv, true, REFUSED, &error.to_string()).await;
+    }
+    failures.outcome()?;
+    Ok(Next::After(super::rest(context, key)))
 }
 
 fn config(context: &Context) -> Option<Arc<OlmConfig>> {

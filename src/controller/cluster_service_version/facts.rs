@@ -14,11 +14,11 @@ use serde::de::DeserializeOwned;
 
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::apis::ApiServiceDescription;
+use crate::api::conditions::CsvPhase;
 use crate::api::gvk::GroupVersionKind;
 use crate::api::labels;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
-use crate::controller::key::ObjectKey;
 use crate::lifecycle::replacement::Lineage;
 use crate::lifecycle::requirements::{
     self, AccountFact, ApiServiceFact, CrdFact, Facts, InvalidStrategy, Rbac, Requirements,
@@ -130,19 +130,45 @@ async fn api_services(
     for name in names.collect::<BTreeSet<_>>() {
         let found = api.get_opt(&name).await;
         if let Some(it) = found.map_err(Error::while_(format!("reading APIService {name}")))? {
-            let phase_of = |namespace: &str, name: &str| {
-                let csv = context.caches.csvs.get(&ObjectKey::new(namespace, name))?;
-                let status = csv.status.as_ref();
-                Some(
-                    status
-                        .map(|status| status.phase.clone())
-                        .unwrap_or_default(),
-                )
-            };
+            let phase = phase_of_owner(context, &it).await?;
+            let phase_of = |_: &str, _: &str| phase;
             facts.insert(name, ApiServiceFact::of(&it, phase_of));
         }
     }
     Ok(facts)
+}
+
+/// How far the ClusterServiceVersion is that the labels of an APIService name; nothing if it is gone. Labels
+/// have no room for a long name, and of namespaces that others care for nothing is known here without asking.
+async fn phase_of_owner(
+    context: &Context,
+    api_service: &APIService,
+) -> Result<Option<CsvPhase>, Error> {
+    let label = |key: &str| api_service.labels().get(key).cloned();
+    let (Some(namespace), Some(owner)) = (label(labels::OWNER_NAMESPACE), label(labels::OWNER))
+    else {
+        return Ok(None);
+    };
+    let is_owner = |csv: &ClusterServiceVersion| {
+        !csv.is_copied() && labels::owner_value(&csv.name_any()) == owner
+    };
+    let phase = |csv: &ClusterServiceVersion| {
+        let status = csv.status.as_ref();
+        status.map(|it| it.phase.clone()).unwrap_or_default()
+    };
+    if context.settings.cares_for(&namespace) {
+        let csvs = context.caches.csvs.in_namespace(&namespace);
+        return Ok(csvs.iter().find(|csv| is_owner(csv)).map(|csv| phase(csv)));
+    }
+    let api = Api::<ClusterServiceVersion>::namespaced(context.client.clone(), &namespace);
+    match api.list(&ListParams::default()).await {
+        Ok(csvs) => Ok(csvs.items.iter().find(|csv| is_owner(csv)).map(phase)),
+        // Who may not look takes nothing away.
+        Err(kube::Error::Api(status)) if status.code == 403 => Ok(Some(CsvPhase::Unknown)),
+        Err(error) => Err(Error::while_("looking for the owner of an APIService")(
+            error,
+        )),
+    }
 }
 
 async fn accounts(

@@ -1,6 +1,13 @@
 //! Writes what an operator consists of.
 
-use kube::ResourceExt as _;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use kube::api::Patch;
+use kube::core::{ApiResource, DynamicObject};
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::rights;
@@ -10,7 +17,9 @@ use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::install_plan::account::{self, Access};
 use crate::controller::key::ObjectKey;
-use crate::lifecycle::install::{Key, certificates, observe};
+use crate::controller::run::{MANAGER, patching};
+use crate::lifecycle::install::observe::Tiding;
+use crate::lifecycle::install::{Key, Seen, certificates, observe};
 use crate::lifecycle::phase::{Failure, InstallOutcome};
 use crate::plan::apply::{self, Applier, How, Writer};
 
@@ -63,7 +72,11 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
             lifted => lifted?,
         }
     }
+    for tiding in observe::tidings(&desired, &world.seen, &renewed) {
+        tell_whom_to_trust(context, &tiding).await?;
+    }
     for object in observe::writes(&desired, &world.seen) {
+        note_contest(context, object, &world.seen);
         match applier.apply(object, How::ServerSideApply).await {
             Ok(outcome) => context.attempts.wrote(Key::of(object), outcome.generation),
             Err(error) => {
@@ -78,6 +91,41 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
         certificates_until,
         certificates_made,
     })
+}
+
+/// Takes note of who changed an object that is written back now.
+fn note_contest(context: &Context, object: &Value, seen: &Seen) {
+    let key = Key::of(object);
+    let live = seen.get(&key).filter(|_| observe::is_drift(object, seen));
+    if let Some(rival) = live.and_then(|live| observe::rival(live, MANAGER)) {
+        context.attempts.written_back(key, rival);
+    }
+}
+
+/// Has somebody trust another certificate who calls, and changes nothing else of it.
+async fn tell_whom_to_trust(context: &Context, tiding: &Tiding) -> Result<(), Error> {
+    let change = json!([{"op": "add", "path": tiding.place, "value": tiding.bundle}]);
+    // It is one, and so can be read as one.
+    let patch = Patch::Json::<()>(serde_json::from_value(change).unwrap_or_default());
+    let resource = match tiding.caller.kind.as_str() {
+        "APIService" => ApiResource::erase::<APIService>(&()),
+        "CustomResourceDefinition" => ApiResource::erase::<CustomResourceDefinition>(&()),
+        "MutatingWebhookConfiguration" => ApiResource::erase::<MutatingWebhookConfiguration>(&()),
+        _ => ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
+    };
+    let api = Api::<DynamicObject>::all_with(context.client.clone(), &resource);
+    match api
+        .patch_metadata(&tiding.caller.name, &patching(), &patch)
+        .await
+    {
+        Ok(_) => Ok(()),
+        // It went meanwhile.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(Error::while_(format!(
+            "telling {} whom to trust",
+            tiding.caller
+        ))(error)),
+    }
 }
 
 fn failure_of(error: &apply::Error) -> Failure {

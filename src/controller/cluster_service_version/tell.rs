@@ -66,6 +66,14 @@ pub(in crate::controller) fn tell_of_component(context: &Context, component: &Co
             context.queues.csvs.add(owner);
         }
     }
+    // Rights that were copied, which say whose they are in the namespace that they were copied to.
+    if let (Some(name), Some(home)) = (label(labels::OWNER), label(labels::COPIED_FROM)) {
+        for csv in context.caches.csvs.in_namespace(home) {
+            if labels::owner_value(&csv.name_any()) == *name {
+                context.queues.copies.add_after(ObjectKey::of(&*csv), MANY);
+            }
+        }
+    }
     match component.kind.as_str() {
         "CustomResourceDefinition" => {
             for csv in context.caches.csvs.all() {
@@ -85,7 +93,14 @@ pub(in crate::controller) fn tell_of_component(context: &Context, component: &Co
                 }
             }
         }
-        "OperatorCondition" | "ServiceAccount" | "Role" | "RoleBinding" => {
+        "Role" | "RoleBinding" => {
+            look_at_namespace(context, &component.namespace);
+            for csv in context.caches.csvs.in_namespace(&component.namespace) {
+                context.queues.copies.add_after(ObjectKey::of(&*csv), MANY);
+            }
+        }
+        // Older versions trust what a newer one serves with.
+        "OperatorCondition" | "ServiceAccount" | "Secret" => {
             look_at_namespace(context, &component.namespace);
         }
         _ => {}

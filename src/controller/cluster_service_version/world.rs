@@ -1,6 +1,6 @@
 //! All that decides what comes next for a ClusterServiceVersion, at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{facts, removal};
 use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::conditions::CsvPhase;
 use crate::api::labels;
 use crate::api::operator_condition::OperatorCondition;
 use crate::api::operator_group::OperatorGroup;
@@ -18,12 +19,11 @@ use crate::api::subscription::{Subscription, SubscriptionConfig};
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::lifecycle::install::certificates::{self, Outlook, ServingCertificates};
-use crate::lifecycle::install::conversion;
 use crate::lifecycle::install::state::{ApiServices, Installation};
 use crate::lifecycle::install::{
-    self, Desired, InstallError, Key, Request, Seen, observe, services,
+    self, Desired, InstallError, Key, Request, Seen, claims, conversion, observe, services,
 };
-use crate::lifecycle::phase::{SinceGivenUp, Situation};
+use crate::lifecycle::phase::{Contested, SinceGivenUp, Situation};
 use crate::lifecycle::provided_apis::Surface;
 use crate::lifecycle::replacement::Lineage;
 use crate::lifecycle::requirements::{ApiServiceFact, InvalidStrategy, Requirements};
@@ -51,6 +51,10 @@ pub(super) struct World<'a> {
     pub(super) config: Option<SubscriptionConfig>,
     proxy: Vec<(String, String)>,
     pub(super) seen: Seen,
+    /// What somebody else changes back whenever it is written.
+    contested: Option<Contested>,
+    /// What newer versions have claimed of what it consists of.
+    claimed: BTreeSet<Key>,
     since_given_up: SinceGivenUp,
     now: Time,
 }
@@ -91,6 +95,8 @@ impl<'a> World<'a> {
             .attempts
             .since_given_up(context, csv, config.as_ref());
         let given_up = given_up.await?;
+        let is_replaced = phase_of(csv) == CsvPhase::Replacing;
+        let claimed = is_replaced.then(|| claims::claimed(csv, &lineage));
         let mut world = Self {
             csv,
             lineage,
@@ -105,6 +111,8 @@ impl<'a> World<'a> {
             config,
             proxy: context.proxy.variables(),
             seen: Seen::default(),
+            contested: None,
+            claimed: claimed.unwrap_or_default(),
             since_given_up: given_up,
             now,
         };
@@ -129,7 +137,9 @@ impl<'a> World<'a> {
             api_services: &self.api_services,
             installation: &self.installation,
             certificates: &self.outlook.state,
+            rotate_at: self.outlook.rotate_at.as_ref(),
             served_apis: &self.served_apis,
+            contested: self.contested.as_ref(),
             since_given_up: self.since_given_up,
             now: &self.now,
         }
@@ -148,7 +158,7 @@ impl<'a> World<'a> {
         let [group] = self.groups.as_slice() else {
             return None;
         };
-        Some(install::desired(&Request {
+        let desired = install::desired(&Request {
             csv: self.csv,
             group,
             config: self.config.as_ref(),
@@ -156,7 +166,8 @@ impl<'a> World<'a> {
             certificates,
             takes_over: self.takes_over(),
             seen: &self.seen,
-        }))
+        });
+        Some(desired.map(|desired| desired.without(&self.claimed, &self.seen)))
     }
 
     async fn look_at_installation(&mut self, context: &Context) -> Result<(), Error> {
@@ -166,9 +177,7 @@ impl<'a> World<'a> {
         }
         self.seen = Seen::new(objects.clone());
         self.outlook = certificates::look(self.csv, &self.seen, &self.now);
-        if self.takes_over() {
-            self.outlook = self.outlook.clone().while_taking_over();
-        }
+        self.outlook = self.outlook.clone().leaving(self.csv, &self.claimed);
         let desired = match self.desired(&self.outlook.in_use) {
             Some(Ok(desired)) => desired,
             Some(Err(error)) => {
@@ -184,7 +193,10 @@ impl<'a> World<'a> {
                 objects.extend(context.applier.get(object).await?);
             }
         }
-        self.seen = context.attempts.settled(Seen::new(objects), desired.keys());
+        let keys = desired.keys();
+        let (seen, contested) = context.attempts.truces(Seen::new(objects), &keys);
+        self.seen = context.attempts.settled(seen, keys);
+        self.contested = contested;
         // By what it is now known that there is.
         let desired = match self.desired(&self.outlook.in_use) {
             Some(Ok(now)) => now,
@@ -221,10 +233,16 @@ impl<'a> World<'a> {
             })
         });
         let name = labels::owner_value(&self.csv.name_any());
+        // Who calls another version may call what this one serves.
+        let chain = self.lineage.chain(self.csv);
+        let chain: BTreeSet<String> = chain.iter().map(|it| labels::owner_value(it)).collect();
         let ours = context.components.filter(|component| {
-            LEFTOVERS.contains(&component.kind.as_str())
-                && component.labels.get(labels::OWNER) == Some(&name)
-                && component.labels.get(labels::OWNER_NAMESPACE) == Some(&namespace)
+            let owner = component.labels.get(labels::OWNER);
+            let kind = component.kind.as_str();
+            let is_ours = LEFTOVERS.contains(&kind) && owner == Some(&name);
+            let calls = kind.ends_with("WebhookConfiguration")
+                && owner.is_some_and(|owner| chain.contains(owner));
+            (is_ours || calls) && component.labels.get(labels::OWNER_NAMESPACE) == Some(&namespace)
         });
         let ours = ours.iter().map(|component| {
             json!({
@@ -258,6 +276,11 @@ fn config(
     let successors = lineage.successors(csv);
     let owner = owner_of(csv).or_else(|| successors.into_iter().find_map(owner_of))?;
     owner.spec.config.clone()
+}
+
+fn phase_of(csv: &ClusterServiceVersion) -> CsvPhase {
+    let status = csv.status.as_ref();
+    status.map(|it| it.phase.clone()).unwrap_or_default()
 }
 
 async fn replaced_condition(

@@ -161,17 +161,19 @@ pub fn plan<'a>(
     };
     let copies = copies.into_iter();
     let copies: BTreeMap<&str, &Copy> = copies.map(|it| (it.namespace.as_str(), it)).collect();
-    let is_unwanted = |copy: &Copy| !is_served(&copy.namespace) || is_dangling(copy, Some(csv));
+    // By what the group says, and not by the marks of the original, which may be behind.
+    let is_unwanted = |copy: &Copy| !is_served(&copy.namespace) || is_dangling(copy, csv);
     let unwanted = copies.values().filter(|copy| is_unwanted(copy));
     let mut plan = CopyPlan {
         delete: unwanted.map(|copy| copy.namespace.clone()).collect(),
         ..CopyPlan::default()
     };
-    if !is_copyable(csv) {
-        return plan;
-    }
     // Nothing of it depends on the namespace.
     let wanted = Copy::of(&copy(csv, ""));
+    // One that does not carry the marks of its group yet would be copied without them, and that goes.
+    if !is_copyable(csv) || wanted.home.is_empty() {
+        return plan;
+    }
     for namespace in namespaces.iter().filter(|name| is_served(name)) {
         let seen = copies.get(namespace.as_str());
         // It is made anew once it is gone.
@@ -188,20 +190,12 @@ pub fn plan<'a>(
     plan
 }
 
-/// Whether a copy has to go because nothing it is a copy of stands for it any more. `original` is the
-/// ClusterServiceVersion of its name where it says it comes from.
-pub fn is_dangling(copy: &Copy, original: Option<&ClusterServiceVersion>) -> bool {
-    let Some(original) = original else {
-        return true;
-    };
-    let targets = original.annotations().get(labels::TARGET_NAMESPACES);
-    let names = targets.map(|names| names.split(',').map(ToOwned::to_owned).collect());
-    let targets = names.map(|names: Vec<String>| Targets::from_status(&names));
+/// Whether a ClusterServiceVersion does not stand for a copy of it, whichever namespaces it serves.
+fn is_dangling(copy: &Copy, original: &ClusterServiceVersion) -> bool {
     copy.home.is_empty()
         || copy.home == copy.namespace
         || original.is_copied()
         || is_in_conflict(original)
-        || targets.is_some_and(|targets| !targets.contains(&copy.namespace))
 }
 
 /// Whether another group has the operator's APIs: then it serves nobody until that is settled.

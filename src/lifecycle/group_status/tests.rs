@@ -33,7 +33,7 @@ fn status(
     account: &ServiceAccount,
     now: &Time,
 ) -> OperatorGroupStatus {
-    super::status(group, siblings, targets, &[], account, now)
+    super::status(group, siblings, targets, &[], None, account, now)
 }
 
 const NONE: ServiceAccount = ServiceAccount::NotAsked;
@@ -196,7 +196,7 @@ fn a_namespace_that_does_not_exist_is_covered_and_told_until_it_comes() {
     let mut group = group(&json!({"targetNamespaces": ["a", "b"]}));
     let targets = named(&["a", "b"]);
     let missing = ["b".to_owned()];
-    let without = super::status(&group, &[], &targets, &missing, &NONE, &time(1));
+    let without = super::status(&group, &[], &targets, &missing, None, &NONE, &time(1));
     assert_eq!(without.namespaces, ["a", "b"]);
     let [condition] = without.conditions.as_slice() else {
         panic!("{without:?}");
@@ -227,4 +227,28 @@ fn conditions_of_others_stay_and_a_condition_keeps_its_time() {
     assert_eq!(types(&second), ["Mine", "MultipleOperatorGroup"]);
     assert_eq!(second.conditions[1].last_transition_time, Some(time(1)));
     assert!(second.conditions[1].message.contains("b, c"));
+}
+
+#[test]
+fn a_namespace_that_cannot_be_labelled_is_told_until_it_can() {
+    let mut group = group(&json!({}));
+    let targets = named(&["a"]);
+    let refused = Some("labelling namespace a: denied by policy");
+    group.status = Some(super::status(
+        &group,
+        &[],
+        &targets,
+        &[],
+        refused,
+        &NONE,
+        &time(1),
+    ));
+    let told = trouble_with_targets(&group).unwrap();
+    assert!(
+        told.starts_with("labelling namespace a: denied by policy; "),
+        "{told}"
+    );
+    assert_eq!(group.status.as_ref().unwrap().namespaces, ["a"]);
+    group.status = Some(status(&group, &[], &targets, &NONE, &time(2)));
+    assert_eq!(trouble_with_targets(&group), None);
 }

@@ -8,11 +8,12 @@
 //! A day before a certificate expires a new one is made, by a new CA. While Pods are being replaced some
 //! serve with the former certificate and some with the new one, so whoever calls has to trust both CAs:
 //!
-//! 1. Callers (webhook configurations, APIServices, CRDs) are told to trust the new CA *and* the former.
+//! 1. Callers (webhook configurations, APIServices, CRDs) are told to trust the new CA *and* the former,
+//!    also those of the version before that call the same Service.
 //! 2. The Secret gets the new certificate, and keeps the former CA beside the new one.
 //! 3. The Deployment gets the hash of the new CA, which replaces its Pods one after the other.
 //!
-//! `observe::writes` keeps that order. It is safe to be killed between any two of these: after 1,
+//! `observe::tidings` and `observe::writes` keep that order. It is safe to be killed between any two of these: after 1,
 //! nobody serves with the new CA yet, the former one is still trusted, and the next attempt makes another
 //! CA in place of the one that was lost; after 2, what callers trust follows from the Secret, and is what
 //! was written in 1; and a Pod that sees the new file early is trusted as well. The former CA is kept until
@@ -108,6 +109,10 @@ pub struct Outlook {
     pub due: BTreeSet<String>,
     /// Those of them that are good for a while yet.
     good: BTreeSet<String>,
+    /// Why there is none, by the name of the Deployment that needs it.
+    missing: BTreeMap<String, String>,
+    /// The Deployments whose certificate is for another version to make and to renew.
+    left: BTreeSet<String>,
     /// The CAs that whoever calls a Deployment trusts, in PEM, by the name of the Deployment: Pods may
     /// serve with certificates of them also if the Secret does not say so any more.
     trusted: BTreeMap<String, Vec<String>>,
@@ -116,17 +121,32 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// Leaves what is due and still good as it is: for a version that takes over from another. Who calls
-    /// that one does not trust a new CA, and goes on calling until this one is up. It is renewed after
-    /// that.
+    /// Leaves the certificates alone whose Secrets are among these: a newer version has claimed them.
+    /// What they hold is in use here as well.
     #[must_use]
-    pub fn while_taking_over(mut self) -> Self {
-        self.due
-            .retain(|deployment| !self.good.contains(deployment));
-        if self.state == Certificates::Due && self.due.is_empty() {
-            self.state = Certificates::Fine;
+    pub fn leaving(mut self, csv: &ClusterServiceVersion, claimed: &BTreeSet<Key>) -> Self {
+        for served in services::serving(csv).unwrap_or_default() {
+            let secret = Key::new("Secret", &home(csv), &served.secret());
+            if claimed.contains(&secret) {
+                self.due.remove(&served.deployment);
+                self.missing.remove(&served.deployment);
+                self.left.insert(served.deployment);
+            }
         }
+        self.state = self.judged();
         self
+    }
+
+    /// In a word, by what is known of each of them.
+    fn judged(&self) -> Certificates {
+        match self.missing.values().next() {
+            Some(message) => Certificates::Missing {
+                message: message.clone(),
+            },
+            None if !self.due.is_empty() => Certificates::Due,
+            None if self.in_use.is_empty() => Certificates::Unneeded,
+            None => Certificates::Fine,
+        }
     }
 }
 
@@ -137,12 +157,13 @@ pub fn look(csv: &ClusterServiceVersion, seen: &Seen, now: &Time) -> Outlook {
         in_use: ServingCertificates::new(),
         due: BTreeSet::new(),
         good: BTreeSet::new(),
+        missing: BTreeMap::new(),
+        left: BTreeSet::new(),
         trusted: BTreeMap::new(),
         rotate_at: None,
     };
     // That a strategy makes no sense is said by whoever makes objects of it.
     let serving = services::serving(csv).unwrap_or_default();
-    let mut missing = None;
     for served in &serving {
         let trusted = trusted(csv, served, seen);
         outlook.trusted.insert(served.deployment.clone(), trusted);
@@ -153,7 +174,7 @@ pub fn look(csv: &ClusterServiceVersion, seen: &Seen, now: &Time) -> Outlook {
                 served.secret(),
                 served.deployment
             );
-            missing.get_or_insert(why);
+            outlook.missing.insert(served.deployment.clone(), why);
             continue;
         };
         let hosts = services::hosts(&served.service, &key.namespace);
@@ -177,12 +198,7 @@ pub fn look(csv: &ClusterServiceVersion, seen: &Seen, now: &Time) -> Outlook {
     if !outlook.due.is_empty() {
         outlook.rotate_at = Some(now.clone());
     }
-    outlook.state = match missing {
-        Some(message) => Certificates::Missing { message },
-        None if serving.is_empty() => Certificates::Unneeded,
-        None if outlook.due.is_empty() => Certificates::Fine,
-        None => Certificates::Due,
-    };
+    outlook.state = outlook.judged();
     outlook
 }
 
@@ -199,6 +215,7 @@ pub fn renew(
         let in_use = outlook.in_use.get(&served.deployment);
         let certificate = match in_use {
             Some(certificate) if !outlook.due.contains(&served.deployment) => certificate.clone(),
+            None if outlook.left.contains(&served.deployment) => continue,
             _ => {
                 let authority = match &mut authority {
                     Some(authority) => authority,

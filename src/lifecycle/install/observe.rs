@@ -7,7 +7,7 @@ mod readiness;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use k8s_openapi::api::apps::v1::DeploymentSpec;
@@ -17,10 +17,11 @@ pub use self::api_services::api_services;
 pub(super) use self::leftovers::{has_former_callers, leftovers};
 pub use self::pods::explain;
 use self::readiness::{Readiness, readiness};
-use super::Desired;
+use super::certificates::ServingCertificates;
 use super::compare::difference;
 use super::object::{Key, text};
 use super::state::Installation;
+use super::{Desired, services};
 use crate::api::labels;
 
 /// Objects of the cluster, as far as they were read.
@@ -32,6 +33,7 @@ use crate::api::labels;
 pub struct Seen {
     objects: BTreeMap<Key, Value>,
     settled: BTreeMap<Key, i64>,
+    left: BTreeSet<Key>,
 }
 
 /// Names only: Secrets are among the objects.
@@ -48,6 +50,7 @@ impl Seen {
         Self {
             objects: objects.map(|object| (Key::of(&object), object)).collect(),
             settled: BTreeMap::new(),
+            left: BTreeSet::new(),
         }
     }
 
@@ -62,6 +65,14 @@ impl Seen {
     #[must_use]
     pub fn settled(mut self, key: Key, generation: i64) -> Self {
         self.settled.insert(key, generation);
+        self
+    }
+
+    /// Leaves an object as somebody else has it, as long as it is there: they change it back whenever we
+    /// write it.
+    #[must_use]
+    pub fn leaving(mut self, key: Key) -> Self {
+        self.left.insert(key);
         self
     }
 
@@ -127,20 +138,73 @@ pub fn writes<'a>(desired: &'a Desired, seen: &Seen) -> Vec<&'a Value> {
     pending.into_iter().map(|(object, _)| object).collect()
 }
 
+/// Somebody who calls, and has to trust another certificate before it is in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tiding {
+    /// Who calls.
+    pub caller: Key,
+    /// Where whom it trusts is written down, as a JSON pointer.
+    pub place: String,
+    /// Whom it has to trust from now on.
+    pub bundle: String,
+}
+
+/// Whom to tell whom to trust before certificates are written, beside those that [`writes`] tells: callers
+/// that are not written now, because they have to wait or because they are another version's. They would
+/// refuse whoever answers with the new certificate.
+pub fn tidings(desired: &Desired, seen: &Seen, certificates: &ServingCertificates) -> Vec<Tiding> {
+    let mut tidings = Vec::new();
+    for secret in &desired.secrets {
+        let key = Key::of(secret);
+        let live = seen.get(&key).and_then(|live| live.get("data"));
+        let certificate = certificates.iter().find(|(deployment, _)| {
+            services::secret_name(&services::service_name(deployment)) == key.name
+        });
+        let Some((deployment, certificate)) = certificate.filter(|_| live != secret.get("data"))
+        else {
+            continue;
+        };
+        let service = services::service_name(deployment);
+        for (caller, object) in &seen.objects {
+            let calls = called(object)
+                .is_some_and(|it| it.namespace == key.namespace && it.service == service);
+            let place = CLIENT_CONFIGS.into_iter().find(|place| {
+                object
+                    .pointer(place)
+                    .is_some_and(|it| it.get("service").is_some())
+            });
+            if let Some(place) = place.filter(|_| calls) {
+                let place = format!("{place}/caBundle");
+                let bundle = certificate.bundle();
+                if text(object, &place) != bundle {
+                    tidings.push(Tiding {
+                        caller: caller.clone(),
+                        place,
+                        bundle,
+                    });
+                }
+            }
+        }
+    }
+    // Who is written as a whole before any certificate need not be told.
+    let written = writes(desired, seen).into_iter().map(Key::of);
+    let before: Vec<Key> = written.take_while(|key| key.kind != "Secret").collect();
+    tidings.retain(|tiding| !before.contains(&tiding.caller));
+    tidings
+}
+
 /// In what an object of the cluster is not as it is asked for, in words; nothing if it is.
 pub fn differs(object: &Value, seen: &Seen) -> Option<String> {
     let key = Key::of(object);
     let Some(live) = seen.get(&key) else {
         return Some(missing(&key));
     };
+    if seen.left.contains(&key) {
+        return None;
+    }
     if key.kind == "Deployment" {
         return deployment_differs(object, live, &key, seen);
     }
-    let hash = |object: &Value| {
-        let annotations = object.pointer("/metadata/annotations");
-        let hash = annotations.and_then(|all| all.get(labels::CONTENT_HASH)?.as_str());
-        hash.map(ToOwned::to_owned)
-    };
     let asked = hash(object);
     // A CRD is not all ours, and has no hash: only its fields tell whether something else is asked for.
     if asked.is_none() {
@@ -155,6 +219,39 @@ pub fn differs(object: &Value, seen: &Seen) -> Option<String> {
         return None;
     }
     difference(object, live).map(|path| changed(&key, &path))
+}
+
+/// Whether an object that has to be written is as we wrote it but for what somebody else changed.
+pub fn is_drift(object: &Value, seen: &Seen) -> bool {
+    let live = seen.get(&Key::of(object));
+    live.is_some_and(|live| {
+        let asked = hash(object).or_else(|| deployment_hash(object));
+        asked == hash(live).or_else(|| deployment_hash(live))
+    })
+}
+
+/// Who else wrote to an object last, by the name that they gave themselves.
+pub fn rival<'a>(live: &'a Value, ours: &str) -> Option<&'a str> {
+    let entries = live.pointer("/metadata/managedFields")?.as_array()?.iter();
+    let theirs = entries.filter(|entry| {
+        !text(entry, "/manager").starts_with(ours) && text(entry, "/subresource").is_empty()
+    });
+    let last = theirs.max_by_key(|entry| text(entry, "/time"))?;
+    Some(text(last, "/manager"))
+}
+
+/// What was asked for, as an object was marked with it.
+fn hash(object: &Value) -> Option<String> {
+    let annotations = object.pointer("/metadata/annotations");
+    let hash = annotations.and_then(|all| all.get(labels::CONTENT_HASH)?.as_str());
+    hash.map(ToOwned::to_owned)
+}
+
+/// What was asked for, as a Deployment was marked with it.
+fn deployment_hash(object: &Value) -> Option<String> {
+    let labels = object.pointer("/metadata/labels");
+    let hash = labels.and_then(|labels| labels.get(labels::DEPLOYMENT_SPEC_HASH)?.as_str());
+    hash.map(ToOwned::to_owned)
 }
 
 fn missing(key: &Key) -> String {
@@ -176,12 +273,8 @@ fn changed(key: &Key, path: &str) -> String {
 /// them since. How many Pods there are is left to autoscalers and `kubectl scale`, as OLM does.
 fn deployment_differs(object: &Value, live: &Value, key: &Key, seen: &Seen) -> Option<String> {
     let name = &key.name;
-    let hash = |object: &Value| {
-        let labels = object.pointer("/metadata/labels");
-        let hash = labels.and_then(|labels| labels.get(labels::DEPLOYMENT_SPEC_HASH)?.as_str());
-        hash.map(ToOwned::to_owned)
-    };
-    let (asked, given) = (hash(object).unwrap_or_default(), hash(live));
+    let asked = deployment_hash(object).unwrap_or_default();
+    let given = deployment_hash(live);
     let Some(given) = given else {
         return Some(format!(
             "deployment {name} doesn't have a spec hash, update it"
@@ -227,13 +320,11 @@ fn pending<'a>(desired: &'a Desired, seen: &Seen) -> Vec<(&'a Value, String)> {
         let live = seen.get(&Key::of(secret));
         live.and_then(|live| live.get("data")) != secret.get("data")
     });
-    // Those that call already; others need not hurry before there is anybody to answer.
+    // Those that call already; others need not hurry before there is anybody to answer. Those that are
+    // called otherwise have to wait, and are told nothing but whom to trust: see `tidings`.
     let is_first = |(caller, _): &(&Value, String)| {
         let live = seen.get(&Key::of(caller)).and_then(called);
-        let calls_the_same = live.zip(called(caller)).is_some_and(|(one, other)| {
-            one.service == other.service && one.namespace == other.namespace
-        });
-        are_certificates_new && calls_the_same
+        are_certificates_new && live.is_some() && live == called(caller)
     };
     let (first, last): (Vec<_>, Vec<_>) = pending(&desired.callers).partition(is_first);
     let last = last
@@ -280,7 +371,7 @@ pub(super) fn answers(service: &str, desired: &Desired, seen: &Seen) -> bool {
     deployments.all(|deployment| {
         let name = text(deployment, "/metadata/name");
         let live = seen.get(&Key::of(deployment)).unwrap_or(&Value::Null);
-        service != super::services::service_name(name)
+        service != services::service_name(name)
             || (differs(deployment, seen).is_none() && readiness(name, live) == Readiness::Ready)
     })
 }
@@ -314,6 +405,13 @@ pub(super) fn bundles<'a>(
         let mut places = CLIENT_CONFIGS.iter();
         places.find_map(|place| caller.pointer(place)?.get("caBundle")?.as_str())
     })
+}
+
+/// The Service that a caller of the cluster calls, if it is the one that it is asked to call.
+pub(super) fn service_called(caller: &Value, seen: &Seen) -> Option<Key> {
+    let (wanted, now) = (called(caller)?, called(seen.get(&Key::of(caller))?)?);
+    let is_same = now.service == wanted.service && now.namespace == wanted.namespace;
+    is_same.then(|| Key::new("Service", now.namespace, now.service))
 }
 
 fn called(caller: &Value) -> Option<Called<'_>> {

@@ -3,7 +3,7 @@
 /// How what the strategy asks for compares to what the cluster has.
 ///
 /// Messages are OLM's without the words that a phase puts before them (`installing: …`,
-/// `install failed: …`).
+/// `install failed: …`, `apiServices not installed: …`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Installation {
     /// Something is missing or differs from what is asked for; installing (again) mends it.

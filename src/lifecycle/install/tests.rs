@@ -1,5 +1,9 @@
-use super::fixtures::{certificates, cluster_after, csv, csv_with, empty_cluster, group, install};
+use super::fixtures::{
+    certificates, cluster_after, csv, csv_with, empty_cluster, group, install, install_with, time,
+};
+use super::state::{Certificates, Installation};
 use super::*;
+use rstest::rstest;
 use serde_json::json;
 
 #[test]
@@ -77,4 +81,74 @@ fn private_keys_are_not_shown_to_debuggers() {
     assert!(!shown.contains(key));
     let encoded = desired.secrets[0]["data"]["tls.key"].as_str().unwrap();
     assert!(!shown.contains(encoded));
+}
+
+/// What is found out about certificates and what serves with them, as phases see it.
+fn found(change: impl FnOnce(&mut Seen), at: &str) -> (Certificates, Installation) {
+    let csv = csv();
+    let mut seen = cluster_after(&install(&csv, &certificates(&csv)));
+    change(&mut seen);
+    let outlook = certificates::look(&csv, &seen, &time(at));
+    let desired = install_with(&csv, &outlook.in_use, None, &seen);
+    (outlook.state, observe(&desired, &seen))
+}
+
+fn change(seen: &mut Seen, key: &Key, pointer: &str, value: &str) {
+    let mut live = seen.get(key).unwrap().clone();
+    *live.pointer_mut(pointer).unwrap() = json!(value);
+    seen.insert(live);
+}
+
+fn deployment() -> Key {
+    Key::new("Deployment", "home", "op")
+}
+
+fn secret() -> Key {
+    Key::new("Secret", "home", "op-service-cert")
+}
+
+const OF_PODS: &str = "/spec/template/metadata/annotations/olmcahash";
+const OF_SECRET: &str = "/metadata/annotations/olmcahash";
+
+// SingleCSVSucceededToFailed/APIService/Owned/…: BadCAHash/Deployment, BadCAHash/Secret,
+// BadCAHash/DeploymentAndSecret, BadCA. What is in use is good, and something does not say so: OLM fails
+// and makes all of it anew, we write what differs.
+#[rstest]
+#[case::bad_ca_hash_of_deployment(&[(deployment(), OF_PODS)])]
+#[case::bad_ca_hash_of_secret(&[(secret(), OF_SECRET)])]
+#[case::bad_ca_hash_of_both(&[(deployment(), OF_PODS), (secret(), OF_SECRET)])]
+#[case::bad_ca(&[(Key::new("APIService", "", "v1.api.example.com"), "/spec/caBundle")])]
+fn what_does_not_know_the_certificate_in_use_differs(#[case] changes: &[(Key, &str)]) {
+    let (certificates, installation) = found(
+        |seen| {
+            for (key, pointer) in changes {
+                change(seen, key, pointer, "bad");
+            }
+        },
+        "2026-01-01T00:00:00Z",
+    );
+    assert_eq!(certificates, Certificates::Fine);
+    assert!(
+        matches!(installation, Installation::Differs { .. }),
+        "{installation:?}"
+    );
+}
+
+// …/BadServingCert
+#[test]
+fn a_certificate_that_cannot_be_read_is_none() {
+    let bad = |seen: &mut Seen| change(seen, &secret(), "/data/tls.crt", "YmFk");
+    let (certificates, _) = found(bad, "2026-01-01T00:00:00Z");
+    let Certificates::Missing { message } = certificates else {
+        panic!("{certificates:?}");
+    };
+    let words = "secret op-service-cert does not hold a certificate for deployment op";
+    assert!(message.starts_with(words), "{message}");
+}
+
+// …/ExpiredCA
+#[test]
+fn a_certificate_whose_ca_expired_is_due() {
+    let (certificates, _) = found(|_| {}, "2030-01-01T00:00:00Z");
+    assert_eq!(certificates, Certificates::Due);
 }

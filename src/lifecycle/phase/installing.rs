@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
     Action, Course, DISRUPTION_DELAY, Decision, Failure, INSTALL_TIMEOUT, InstallOutcome,
-    PODS_DELAY, SETTLE_TIME, Situation, checks, replacing, status,
+    PODS_DELAY, SETTLE_TIME, Situation, checks, renewal, replacing, status,
 };
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
@@ -72,11 +72,15 @@ pub(super) fn stuck(message: &str) -> Course {
 pub(super) fn succeeded(situation: &Situation<'_>) -> Course {
     let mut groups = situation.groups.iter();
     let trouble = groups.find_map(|group| group_status::trouble_with_targets(group));
-    let message = trouble.map_or_else(
-        || COMPLETED.to_owned(),
-        |trouble| format!("{COMPLETED}; but {trouble}"),
-    );
-    Course::to(CsvPhase::Succeeded, CsvReason::InstallSucceeded, message)
+    let contested = situation.contested.map(|it| it.message.as_str());
+    let troubles = trouble.into_iter().chain(contested);
+    let message = troubles.fold(COMPLETED.to_owned(), |message, trouble| {
+        format!("{message}; but {trouble}")
+    });
+    Course {
+        look_again: situation.contested.map(|it| it.rest),
+        ..Course::to(CsvPhase::Succeeded, CsvReason::InstallSucceeded, message)
+    }
 }
 
 pub(super) fn unserved(message: &str) -> String {
@@ -97,39 +101,23 @@ pub(super) fn after_install(
     now: &Time,
 ) -> Decision {
     let is_replaced = replacement::phase(csv) == CsvPhase::Replacing;
-    let (until, are_new) = match outcome {
+    let course = match outcome {
         InstallOutcome::Failed { message, .. } if is_replaced => {
-            let course = replacing::not_put_right(csv, message);
-            return status::decide(csv, course, now);
+            replacing::not_put_right(csv, message)
         }
-        InstallOutcome::Failed { message, failure } => {
-            let course = failed(message, *failure);
-            return status::decide(csv, course, now);
+        InstallOutcome::Failed { message, failure } => failed(message, *failure),
+        InstallOutcome::Done { .. } if is_replaced => {
+            replacing::put_right(csv).look_again(SETTLE_TIME)
         }
-        InstallOutcome::Done {
-            certificates_until,
-            certificates_made,
-        } => (certificates_until.as_ref(), *certificates_made),
-    };
-    let course = if is_replaced {
-        replacing::put_right(csv)
-    } else {
-        Course::to(
+        InstallOutcome::Done { .. } => Course::to(
             CsvPhase::Installing,
             CsvReason::InstallSucceeded,
             "waiting for install components to report healthy",
         )
+        .look_again(SETTLE_TIME),
     };
-    let mut decision = status::decide(csv, course.look_again(SETTLE_TIME), now);
-    let before = csv.status.clone().unwrap_or_default();
-    // Those that the version before made are this one's to renew.
-    if until.is_some() && (are_new || before.certs_rotate_at.as_ref() != until) {
-        let status = decision.status.get_or_insert(before);
-        status.certs_rotate_at = until.cloned();
-        if are_new {
-            status.certs_last_updated = Some(now.clone());
-        }
-    }
+    let mut decision = status::decide(csv, course, now);
+    decision.status = renewal::with_times(csv, decision.status, outcome, now);
     decision
 }
 

@@ -1,21 +1,21 @@
 //! Replacing: a newer version takes over, and this one stays until that runs.
 //!
-//! Until the newer one begins to install, which may take weeks if something holds it, this one is all
-//! that users have, and is looked after as one that runs. From then on it keeps its hands off: many
-//! objects have the same names in both versions.
+//! Something may hold the newer one for weeks, or it may never come up. Until it runs, this one is all that
+//! users have, and is looked after as one that runs. Many objects have the same names in both versions:
+//! those that a newer one asks for are the newer one's once it begins to install, and are not part of what
+//! this one is compared with ([`claims`](crate::lifecycle::install::claims)).
 
 use std::time::Duration;
 
 use super::installing::Health;
-use super::{Action, Course, Situation, group, succeeded};
+use super::{Action, Course, Situation, checks, group};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::lifecycle::install::state::Certificates;
 use crate::lifecycle::replacement;
 
 pub(super) fn step(situation: &Situation<'_>) -> Course {
-    let (csv, lineage) = (situation.csv, situation.lineage);
-    let successors = lineage.successors(csv);
+    let successors = situation.lineage.successors(situation.csv);
     let Some(last) = successors.last() else {
         return Course::pending(
             CsvReason::RequirementsUnknown,
@@ -23,45 +23,36 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
              checked, this one takes its place again",
         );
     };
-    // As long as the next one has not begun, those after it have not either.
-    let is_alone = successors
-        .first()
-        .is_some_and(|next| !replacement::has_begun(next));
-    if is_alone {
-        return look_after(situation);
-    }
-    // Only the oldest goes: without those in between, the chain would be broken.
-    if lineage.replaced_by(csv).is_some() {
-        return Course::stay();
-    }
-    let runs = |csv| replacement::phase(csv) == CsvPhase::Succeeded;
-    let fails_forward = situation
-        .groups
-        .iter()
-        .any(|group| group.spec.fails_forward());
-    let is_replaced = if fails_forward {
-        runs(last)
+    let mut groups = situation.groups.iter();
+    let is_replaced = if groups.any(|group| group.spec.fails_forward()) {
+        replacement::phase(last) == CsvPhase::Succeeded
     } else {
-        successors.iter().any(|csv| runs(csv))
+        successors.iter().any(|csv| replacement::has_run(csv))
     };
-    if !is_replaced {
-        return Course::stay();
+    // Only the oldest goes: without those in between, the chain would be broken.
+    let is_oldest = situation.lineage.replaced_by(situation.csv).is_none();
+    match (is_replaced, is_oldest) {
+        (true, true) => Course::to(
+            CsvPhase::Deleting,
+            CsvReason::Replaced,
+            "has been replaced by a newer ClusterServiceVersion that has successfully installed.",
+        ),
+        (true, false) => Course::stay(),
+        (false, _) => look_after(situation),
     }
-    Course::to(
-        CsvPhase::Deleting,
-        CsvReason::Replaced,
-        "has been replaced by a newer ClusterServiceVersion that has successfully installed.",
-    )
 }
 
 /// Puts right what was changed, and renews certificates. The phase stays, as OLM's does.
 fn look_after(situation: &Situation<'_>) -> Course {
-    let is_member = group::member_of(situation).is_ok_and(|group| {
-        let is_accepted = group::accepts(situation, group);
-        is_accepted.is_ok()
-    });
-    let can_run = situation.requirements.as_ref().is_ok_and(|it| it.met);
-    if !is_member || !can_run {
+    let membership = group::member_of(situation).and_then(|group| group::accepts(situation, group));
+    if let Err(course) = membership {
+        return marked(*course);
+    }
+    // What never ran because it was refused is not installed on its way out.
+    let can_run = replacement::was_installed(situation.csv)
+        && situation.requirements.as_ref().is_ok_and(|it| it.met)
+        && checks::content(situation).is_ok();
+    if !can_run {
         return Course::stay();
     }
     let needs_certificates = matches!(
@@ -71,9 +62,17 @@ fn look_after(situation: &Situation<'_>) -> Course {
     if needs_certificates || matches!(Health::of(situation), Health::Differs(_)) {
         return Course::stay().and(Action::Install);
     }
+    put_right(situation.csv)
+}
+
+/// What a group has to be told, and what is to be noted of it, without a change of phase: a newer one
+/// takes over, whatever the group says.
+fn marked(course: Course) -> Course {
+    let mut actions = course.actions;
+    actions.retain(|action| matches!(action, Action::Annotate(_) | Action::UpdateGroup));
     Course {
-        look_again: succeeded::renewal(situation),
-        ..put_right(situation.csv)
+        actions,
+        ..Course::stay()
     }
 }
 

@@ -1,7 +1,5 @@
 //! Succeeded: the operator runs, and is watched.
 
-use std::time::Duration;
-
 use kube::ResourceExt as _;
 
 use super::installing::{self, Health};
@@ -36,7 +34,7 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
     }
     let unhealthy = |message: String| Course::failed(CsvReason::ComponentUnhealthy, message);
     match Health::of(situation) {
-        Health::Good => at_rest(situation),
+        Health::Good => installing::succeeded(situation).and(Action::EnsureApiRoles),
         Health::Stuck(message) => installing::stuck(&message),
         Health::Differs(message) => Course::to(
             CsvPhase::InstallReady,
@@ -49,22 +47,4 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
         }
         Health::Unserved(message) => unhealthy(installing::unserved(&message)),
     }
-}
-
-/// How soon it is looked at again at the earliest when certificates seem to be overdue and are not.
-const RENEWAL_DELAY: Duration = Duration::from_mins(1);
-
-/// All is well. It is looked at again when the certificates are to be renewed.
-fn at_rest(situation: &Situation<'_>) -> Course {
-    let mut course = installing::succeeded(situation).and(Action::EnsureApiRoles);
-    course.look_again = renewal(situation);
-    course
-}
-
-/// When the certificates are to be renewed.
-pub(super) fn renewal(situation: &Situation<'_>) -> Option<Duration> {
-    let renewal = situation.status()?.certs_rotate_at.as_ref()?;
-    let left = renewal.0.duration_since(situation.now.0);
-    let left = Duration::try_from(left).unwrap_or_default();
-    Some(left.max(RENEWAL_DELAY))
 }

@@ -117,3 +117,34 @@ fn one_that_is_ready_can_take_over(
     csv.status.get_or_insert_default().reason = CsvReason::from(reason);
     assert_eq!(is_ready_to_take_over(&csv), is_ready);
 }
+
+#[rstest]
+#[case::new("", &[], false)]
+#[case::waits("Pending", &["Pending", "Failed"], false)]
+#[case::made_room_without_ever_having_begun("Replacing", &["Pending", "Failed", "Replacing"], false)]
+#[case::installs("InstallReady", &[], true)]
+#[case::runs("Succeeded", &[], true)]
+#[case::went_back("Pending", &["InstallReady", "Failed"], true)]
+fn what_began_to_install_is_known_by_its_phase_and_its_history(
+    #[case] phase: &str,
+    #[case] history: &[&str],
+    #[case] has_begun: bool,
+) {
+    let mut csv = csv("a", "", phase);
+    csv.status.get_or_insert_default().conditions = serde_json::from_value(json!(
+        history
+            .iter()
+            .map(|it| json!({"phase": it}))
+            .collect::<Vec<_>>()
+    ))
+    .unwrap();
+    assert_eq!(super::has_begun(&csv), has_begun);
+}
+
+#[test]
+fn descendants_are_all_that_come_after_also_beside_each_other() {
+    let csvs = csvs(&[("a", ""), ("b", "a"), ("c", "a"), ("d", "c"), ("x", "")]);
+    let lineage = Lineage::new(&csvs);
+    assert_eq!(names(&lineage.descendants(&csvs[0])), ["b", "c", "d"]);
+    assert_eq!(names(&lineage.descendants(&csvs[2])), ["d"]);
+}

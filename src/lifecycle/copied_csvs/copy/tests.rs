@@ -190,34 +190,39 @@ fn copies_go_while_another_group_has_the_apis() {
     let csv = with(csv(), "Failed", "InterOperatorGroupOwnerConflict");
     let plan = plan(&csv, &named(&["one"]), &cluster(&["one"]), &seen, false);
     assert_eq!(plan.delete, names(&["one"]));
-    assert!(is_dangling(seen.first().unwrap(), Some(&csv)));
 }
 
 #[test]
-fn a_copy_dangles_without_its_original() {
+fn a_copy_that_does_not_say_where_its_original_is_goes() {
     let one = Copy::of(&copy(&csv(), "one"));
-    assert!(!is_dangling(&one, Some(&csv())));
-    assert!(is_dangling(&one, None));
-    let elsewhere = Copy::of(&copy(&csv(), "three"));
-    assert!(is_dangling(&elsewhere, Some(&csv())));
+    assert!(!is_dangling(&one, &csv()));
     let homeless = Copy {
         home: String::new(),
         ..one.clone()
     };
-    assert!(is_dangling(&homeless, Some(&csv())));
+    assert!(is_dangling(&homeless, &csv()));
     let at_home = Copy {
         home: "one".to_owned(),
         ..one
     };
-    assert!(is_dangling(&at_home, Some(&csv())));
+    assert!(is_dangling(&at_home, &csv()));
 }
 
 #[test]
-fn no_copy_of_an_operator_for_all_namespaces_dangles() {
-    let mut csv = csv();
-    csv.annotations_mut()
-        .insert("olm.targetNamespaces".to_owned(), String::new());
-    assert!(!is_dangling(&Copy::of(&copy(&csv, "any")), Some(&csv)));
+fn what_the_group_covers_counts_and_not_what_the_original_was_marked_with_before() {
+    // Its annotation names `one` and `two`.
+    let seen = [Copy::of(&copy(&csv(), "three"))];
+    let cluster = cluster(&["one", "two", "three"]);
+    let plan = plan(&csv(), &named(&["three"]), &cluster, &seen, false);
+    assert_eq!(plan, CopyPlan::default());
+}
+
+#[test]
+fn one_that_is_not_marked_yet_is_not_copied_without_the_marks() {
+    let mut unmarked = csv();
+    unmarked.annotations_mut().remove("olm.operatorNamespace");
+    let plan = plan(&unmarked, &named(&["one"]), &cluster(&["one"]), &[], false);
+    assert_eq!(plan, CopyPlan::default());
 }
 
 #[test]

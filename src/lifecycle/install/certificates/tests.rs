@@ -75,18 +75,20 @@ fn an_expired_certificate_is_due() {
 }
 
 #[test]
-fn a_version_that_takes_over_renews_only_what_is_of_no_use_any_more() {
+fn a_certificate_that_a_newer_version_claimed_is_used_and_neither_made_nor_renewed() {
     let csv = csv();
     let certificates = certificates(&csv);
-    let seen = written(&csv, &certificates);
-    let due = time("2027-12-31T12:00:00Z");
-    let outlook = look(&csv, &seen, &due).while_taking_over();
-    assert_eq!(outlook.state, Certificates::Fine);
-    assert_eq!(renew(&csv, &outlook, &due).unwrap(), certificates);
+    let claimed = BTreeSet::from([Key::new("Secret", "home", "op-service-cert")]);
     let late = time("2030-01-01T00:00:00Z");
-    let outlook = look(&csv, &seen, &late).while_taking_over();
-    assert_eq!(outlook.state, Certificates::Due);
-    assert_ne!(renew(&csv, &outlook, &late).unwrap(), certificates);
+    let outlook = look(&csv, &written(&csv, &certificates), &late).leaving(&csv, &claimed);
+    assert_eq!(outlook.state, Certificates::Fine);
+    assert_eq!(renew(&csv, &outlook, &late).unwrap(), certificates);
+    let lost = look(&csv, &Seen::default(), &late).leaving(&csv, &claimed);
+    assert_eq!(lost.state, Certificates::Unneeded);
+    assert_eq!(
+        renew(&csv, &lost, &late).unwrap(),
+        ServingCertificates::new()
+    );
 }
 
 #[test]

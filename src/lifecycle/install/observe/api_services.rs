@@ -42,7 +42,7 @@ pub fn api_services(
         };
         let Some(live) = seen.get(&Key::new("APIService", "", &name)) else {
             return ApiServices::Unavailable {
-                message: format!("apiServices not installed: APIService {name} is missing"),
+                message: format!("APIService {name} is missing"),
                 since_disruption: false,
             };
         };
@@ -53,7 +53,7 @@ pub fn api_services(
                 .filter(|why| !why.is_empty())
                 .unwrap_or("not looked at yet");
             return unavailable(format!(
-                "apiServices not installed: APIService {name} is not available: {why}; see the Pods of \
+                "APIService {name} is not available: {why}; see the Pods of \
                  deployment {} and the Service in front of them",
                 api.deployment_name
             ));
@@ -62,7 +62,7 @@ pub fn api_services(
         if !is_served(&gvk) {
             return ApiServices::Unavailable {
                 message: format!(
-                    "apiServices not installed: {gvk} is not served by APIService {name}; see the logs of \
+                    "{gvk} is not served by APIService {name}; see the logs of \
                      deployment {}",
                     api.deployment_name
                 ),

@@ -7,7 +7,9 @@ use serde_json::json;
 
 use super::world::{Csv as _, World, csv, nothing, running, time, waiting};
 use crate::api::conditions::{CsvPhase, CsvReason};
-use crate::lifecycle::phase::{Action, Decision, Failure, InstallOutcome, SinceGivenUp, rest};
+use crate::lifecycle::phase::{
+    Action, Contested, Decision, Failure, InstallOutcome, SinceGivenUp, rest,
+};
 
 /// A version that owns another version of the CRD.
 fn owning_v2(
@@ -282,4 +284,22 @@ fn a_phase_that_means_nothing_is_a_new_beginning(#[case] phase: CsvPhase) {
         &CsvReason::RequirementsUnknown,
         "",
     );
+}
+
+#[test]
+fn what_somebody_changes_back_is_told_beside_the_phase_and_looked_at_later() {
+    let mut world =
+        World::new([csv("csv1", &CsvPhase::Succeeded)]).with_installed("csv1", running());
+    world.contested = Some(Contested {
+        message: "Service a is changed back by cainjector".to_owned(),
+        rest: Duration::from_secs(20),
+    });
+    world.sync();
+    let reason = CsvReason::InstallSucceeded;
+    let words =
+        "install strategy completed with no errors; but Service a is changed back by cainjector";
+    world.expect("csv1", &CsvPhase::Succeeded, &reason, words);
+    let decision = world.decide("csv1");
+    assert_eq!(decision.look_again, Some(Duration::from_secs(20)));
+    assert_eq!(decision.status, None);
 }

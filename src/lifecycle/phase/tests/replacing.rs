@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use kube::ResourceExt as _;
 use rstest::rstest;
 
 use super::world::{
-    Csv as _, Installed, World, certified, csv, drifted, nothing, running, time, waiting,
+    Csv as _, Installed, NAMESPACE, World, certified, csv, drifted, group, nothing, running, time,
+    waiting,
 };
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::lifecycle::install::state::Certificates;
@@ -106,17 +108,36 @@ fn at_the_end_of_a_chain_only_the_last_is_left() {
     assert!(!world.exists("csv2"));
 }
 
+// It was replaced at once, and what replaces it is held: it ran nevertheless, and the oldest goes.
+#[test]
+fn a_csv_goes_once_the_next_ran_also_if_that_makes_room_already() {
+    let last = csv("csv3", &CsvPhase::Pending).replaces("csv2");
+    let middle = csv("csv2", &CsvPhase::Replacing).replaces("csv1");
+    let oldest = csv("csv1", &CsvPhase::Replacing).once(&RUNNING);
+    let never_ran = world([oldest.clone(), middle.clone(), last.clone()]);
+    assert_eq!(never_ran.decide("csv1"), Decision::default());
+    let mut world = world([oldest, middle.once(&RUNNING), last]);
+    world.sync_one("csv1");
+    world.expect_phase("csv1", &CsvPhase::Deleting);
+    world.sync_one("csv2");
+    world.expect_phase("csv2", &CsvPhase::Replacing);
+    let mut fails_forward = world.clone().fail_forward();
+    fails_forward.csvs[0].status.as_mut().unwrap().phase = CsvPhase::Replacing;
+    assert_eq!(fails_forward.decide("csv1").status, None);
+}
+
 #[test]
 fn a_csv_waits_while_the_next_is_not_there_yet() {
     let next = csv("csv2", &CsvPhase::Installing).replaces("csv1");
-    let world = world([csv("csv1", &CsvPhase::Replacing), next]);
+    let world = world([csv("csv1", &CsvPhase::Replacing).once(&RUNNING), next]);
     assert_eq!(world.decide("csv1"), Decision::default());
 }
 
-/// A version in Replacing, with this installed, and the next one in a phase.
+/// A version in Replacing that ran, with this installed, and the next one in a phase.
 fn held(installed: Installed, next: &CsvPhase) -> World {
     let next = csv("csv2", next).replaces("csv1");
-    World::new([csv("csv1", &CsvPhase::Replacing), next]).with_installed("csv1", installed)
+    let ran = csv("csv1", &CsvPhase::Replacing).once(&RUNNING);
+    World::new([ran, next]).with_installed("csv1", installed)
 }
 
 // OLM leaves it as it is.
@@ -125,8 +146,14 @@ fn held(installed: Installed, next: &CsvPhase) -> World {
 #[case::gone(nothing())]
 #[case::expiring(certified(Certificates::Due))]
 #[case::lost(certified(Certificates::Missing { message: "no secret".to_owned() }))]
-fn a_csv_is_looked_after_until_the_next_begins_to_install(#[case] installed: Installed) {
-    for phase in [CsvPhase::Unset, CsvPhase::Pending, CsvPhase::Failed] {
+fn a_csv_is_looked_after_until_the_next_runs(#[case] installed: Installed) {
+    for phase in [
+        CsvPhase::Unset,
+        CsvPhase::Pending,
+        CsvPhase::Failed,
+        CsvPhase::InstallReady,
+        CsvPhase::Installing,
+    ] {
         let mut world = held(installed.clone(), &phase);
         let until = time(1_000_000);
         world.outcome = InstallOutcome::Done {
@@ -149,20 +176,52 @@ fn a_csv_is_looked_after_until_the_next_begins_to_install(#[case] installed: Ins
     }
 }
 
+// What never ran because something was wrong with it is not installed on its way out.
 #[rstest]
-#[case(CsvPhase::InstallReady)]
-#[case(CsvPhase::Installing)]
-fn a_csv_is_left_alone_once_the_next_begins_to_install(#[case] phase: CsvPhase) {
-    let mut world = held(drifted(), &phase);
+#[case::never(csv("csv1", &CsvPhase::Failed))]
+#[case::begun(csv("csv1", &CsvPhase::Failed).once(&CsvPhase::InstallReady))]
+fn a_csv_that_failed_and_gives_way_stays_as_it_is(
+    #[case] failed: crate::api::cluster_service_version::ClusterServiceVersion,
+) {
+    let reason = CsvReason::InstallComponentFailedNoRetry;
+    let next = csv("csv2", &CsvPhase::Pending)
+        .because(&CsvReason::AllRequirementsMet)
+        .replaces("csv1");
+    let mut world = World::new([failed.because(&reason), next]);
+    world.sync_one("csv1");
+    world.expect_phase("csv1", &CsvPhase::Replacing);
     assert_eq!(world.decide("csv1"), Decision::default());
-    // It did not come to anything, but what it wrote is there.
-    for _ in 0..3 {
-        world.sync_one("csv2");
-    }
-    for later in [CsvPhase::Failed, CsvPhase::Pending] {
-        world.csvs[1].status.as_mut().unwrap().phase = later;
-        assert_eq!(world.decide("csv1"), Decision::default());
-    }
+}
+
+#[test]
+fn a_csv_that_is_refused_now_is_not_written_again_while_it_is_replaced() {
+    let mut world = held(drifted(), &CsvPhase::Pending);
+    world.csvs[0].spec.webhook_definitions = serde_json::from_value(serde_json::json!([
+        {"generateName": "all", "type": "ValidatingAdmissionWebhook", "deploymentName": "csv1-dep1",
+         "sideEffects": "None", "admissionReviewVersions": ["v1"],
+         "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]},
+    ]))
+    .unwrap();
+    assert_eq!(world.decide("csv1"), Decision::default());
+}
+
+// The group changes while an upgrade is held. OLM notes that in every phase.
+#[test]
+fn a_csv_that_is_being_replaced_takes_over_what_changed_in_its_group_and_is_looked_after() {
+    let mut world = held(drifted(), &CsvPhase::Pending);
+    world.groups = vec![group("default", &[NAMESPACE, "new-namespace"], "")];
+    world.sync_one("csv1");
+    let annotation = &world.csv("csv1").annotations()["olm.targetNamespaces"];
+    assert_eq!(annotation, "new-namespace,ns");
+    world.sync_one("csv1");
+    world.sync_one("csv1");
+    assert_eq!(
+        world.actions[1..],
+        [Action::UpdateGroup, Action::Install],
+        "{:?}",
+        world.actions
+    );
+    world.expect_phase("csv1", &CsvPhase::Replacing);
 }
 
 #[test]
@@ -179,8 +238,7 @@ fn a_csv_that_waits_for_its_pods_or_lacks_something_is_left_alone_while_it_is_re
 #[test]
 fn a_csv_that_is_being_replaced_is_looked_at_when_its_certificates_are_due() {
     let mut world = held(certified(Certificates::Fine), &CsvPhase::Pending);
-    let status = world.csvs[0].status.as_mut().unwrap();
-    status.certs_rotate_at = Some(time(3600));
+    world.rotate_at = Some(time(3600));
     let decision = world.decide("csv1");
     assert_eq!(decision.look_again, Some(Duration::from_hours(1)));
     assert_eq!((decision.status, decision.actions), (None, vec![]));

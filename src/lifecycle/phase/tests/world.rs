@@ -9,7 +9,7 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use crate::api::cluster_service_version::ClusterServiceVersion;
-use crate::api::cluster_service_version::status::ClusterServiceVersionStatus;
+use crate::api::cluster_service_version::status::{ClusterServiceVersionStatus, CsvCondition};
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::api::gvk::GroupVersionKind;
 use crate::api::labels;
@@ -17,7 +17,8 @@ use crate::api::operator_condition::OperatorCondition;
 use crate::api::operator_group::{OperatorGroup, UpgradeStrategy};
 use crate::lifecycle::install::state::{ApiServices, Certificates, Installation};
 use crate::lifecycle::phase::{
-    Action, Decision, Event, InstallOutcome, SinceGivenUp, Situation, after_install, next,
+    Action, Contested, Decision, Event, InstallOutcome, SinceGivenUp, Situation, after_install,
+    after_renewal, next,
 };
 use crate::lifecycle::provided_apis::{self, Surface};
 use crate::lifecycle::replacement::Lineage;
@@ -53,6 +54,8 @@ pub(super) struct World {
     pub(super) after_install: Installed,
     pub(super) outcome: InstallOutcome,
     pub(super) since_given_up: SinceGivenUp,
+    pub(super) rotate_at: Option<Time>,
+    pub(super) contested: Option<Contested>,
     pub(super) now: Time,
     pub(super) actions: Vec<Action>,
     pub(super) events: Vec<Event>,
@@ -81,6 +84,8 @@ impl World {
             since_given_up: SinceGivenUp::Same {
                 rest: Duration::from_mins(1),
             },
+            rotate_at: None,
+            contested: None,
             now: time(0),
             actions: Vec::new(),
             events: Vec::new(),
@@ -114,6 +119,7 @@ impl World {
                 Action::Annotate(marks) => self.csvs[at].annotations_mut().extend(marks),
                 Action::UpdateGroup => self.update_group(),
                 Action::Install => self.install(at),
+                Action::Renew => self.renew(at),
                 Action::DeleteDeployments => {
                     self.installed.remove(name);
                 }
@@ -159,7 +165,9 @@ impl World {
             api_services: &self.api_services,
             installation: &installed.installation,
             certificates: &installed.certificates,
+            rotate_at: self.rotate_at.as_ref(),
             served_apis: &installed.served_apis,
+            contested: self.contested.as_ref(),
             since_given_up: self.since_given_up,
             now: &self.now,
         })
@@ -172,6 +180,15 @@ impl World {
                 .insert(csv.name_any(), self.after_install.clone());
         }
         let decision = after_install(&csv, &self.outcome, &self.now);
+        self.note(at, &decision);
+    }
+
+    fn renew(&mut self, at: usize) {
+        let csv = self.csvs[at].clone();
+        if let Some(installed) = self.installed.get_mut(&csv.name_any()) {
+            installed.certificates = Certificates::Fine;
+        }
+        let decision = after_renewal(&csv, &self.outcome, &self.now);
         self.note(at, &decision);
     }
 
@@ -333,6 +350,7 @@ pub(super) trait Csv {
     fn replaces(self, name: &str) -> Self;
     fn because(self, reason: &CsvReason) -> Self;
     fn since(self, seconds: i64) -> Self;
+    fn once(self, phase: &CsvPhase) -> Self;
     fn without_crds(self) -> Self;
     fn owning_api(self, deployment: &str) -> Self;
     fn requiring_api(self) -> Self;
@@ -351,6 +369,16 @@ impl Csv for ClusterServiceVersion {
 
     fn since(mut self, seconds: i64) -> Self {
         self.status.get_or_insert_default().last_transition_time = Some(time(seconds));
+        self
+    }
+
+    /// It has been in a phase before.
+    fn once(mut self, phase: &CsvPhase) -> Self {
+        let history = &mut self.status.get_or_insert_default().conditions;
+        history.push(CsvCondition {
+            phase: phase.clone(),
+            ..CsvCondition::default()
+        });
         self
     }
 
