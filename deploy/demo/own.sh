@@ -55,7 +55,7 @@ is_there() { kubectl version --request-timeout=10s >/dev/null 2>&1; }
 # All that is there of what the demo makes itself.
 ours() {
   kubectl get --ignore-not-found --no-headers -o "$columns" \
-    -f deploy/base/namespace.yaml -f deploy/base/rbac.yaml -f deploy/crds
+    -f deploy/base/namespace.yaml -f deploy/base/rbac.yaml -f deploy/base/admission.yaml -f deploy/crds
   kubectl get --ignore-not-found --no-headers -o "$columns" namespace "$fleet" "$gophers"
 }
 # And of what Chandler makes for it: APIs are there once for a whole cluster.
@@ -98,7 +98,7 @@ leaves() {
   fi
   deletes customresourcedefinitions
   deletes rolebindings -n kube-system
-  for kinds in clusterrolebindings clusterroles namespaces; do deletes "$kinds"; done
+  for kinds in validatingadmissionpolicybindings validatingadmissionpolicies clusterrolebindings clusterroles namespaces; do deletes "$kinds"; done
 }
 
 has_namespace() { [ -n "$(kubectl get namespaces --selector "$mark" --field-selector "metadata.name=$1" -o name)" ]; }

@@ -67,7 +67,8 @@ pub const FOUND: &str = "chandler.found";
 /// Ours, as the next one; both add to `spec.policy.removal`.
 pub const PRUNE_DEPENDENCIES: &str = "chandler.prune-dependencies";
 /// Annotation on a Subscription: CRDs that go with it, by name, joined by commas, and all their objects. No
-/// other goes that has objects.
+/// other goes that has objects, and none that is not of its package. `deploy/base/admission.yaml` says who may
+/// write it.
 pub const DELETE_CRDS: &str = "chandler.delete-crds";
 /// Annotation on a Subscription that is about to be deleted with a wish: what it said about its removal
 /// before, as JSON. Ours: by it that is put back if it is not deleted after all.

@@ -168,8 +168,9 @@ pub struct SubscriptionPolicy {
     /// the ClusterServiceVersion with all that it has, and keeps CRDs, custom resources and
     /// dependencies. `Everything` removes the operator, then its CRDs that have no objects, and dependencies
     /// that were installed for it; what another operator needs stays, and so does a CRD that was there
-    /// before. CRDs that have objects go only by name; those that the annotation `chandler.delete-crds`
-    /// lists, joined by commas, go with all their objects, and these first, while the operator still runs.
+    /// before. CRDs that have objects go only by name; those of the operator that the annotation
+    /// `chandler.delete-crds` lists, joined by commas, go with all their objects, and these first, while the
+    /// operator still runs. Only who may delete a CRD may name it.
     /// With one of the latter two the Subscription stays until all that is gone, and says in its
     /// condition `Removing` what it waits for; changed to `Keep` it goes at once, and what is left
     /// stays. When the whole namespace is deleted, `Everything` does what `Operator` does. The default is

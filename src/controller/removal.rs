@@ -27,9 +27,12 @@ use crate::api::conditions::subscription::{CUSTOM_RESOURCES_PRESENT, NOT_READABL
 use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
 use crate::api::labels;
 use crate::api::subscription::{Subscription, SubscriptionCondition};
-use crate::lifecycle::removal::{Facts, Move, Removal, Wish, last_written, plan, put_back};
+use crate::lifecycle::removal::{
+    Facts, Move, Removal, Stage, Wish, is_news, last_written, plan, put_back, so_far,
+};
 use crate::plan::apply::Applier;
 
+use act::PORTION;
 pub(crate) use act::hand_over;
 pub(crate) use facts::Surroundings;
 
@@ -37,6 +40,8 @@ pub(crate) use facts::Surroundings;
 const SOON: Duration = Duration::from_millis(200);
 /// How soon is looked again at what somebody else has to do.
 const LATER: Duration = Duration::from_secs(2);
+/// How often it is told at most how many objects are left.
+const BREATH: Duration = Duration::from_secs(5);
 /// How long a Subscription that is about to be deleted may take to be.
 const GRACE: Duration = Duration::from_mins(1);
 /// How often is looked at least: not everything that is waited for is watched.
@@ -128,11 +133,8 @@ async fn remove(context: &Context, subscription: Arc<Subscription>) -> Result<Ne
             return Ok(Next::Wait);
         }
         Move::Blocked => (Ok(()), LATER),
-        Move::Wait(_) => (Ok(()), SOON),
-        Move::Act(stage) => {
-            let remover = remover(context);
-            (remover.act(&look.facts, &look.wish, stage).await, SOON)
-        }
+        Move::Wait(stage) => (Ok(()), first(stage)),
+        Move::Act(stage) => (act_in_portions(context, &look, stage).await, first(stage)),
     };
     let problem = acted.as_ref().err().filter(|it| !it.is_stale());
     let news = match words(&subscription, removal, problem) {
@@ -143,6 +145,38 @@ async fn remove(context: &Context, subscription: Arc<Subscription>) -> Result<Ne
     let now = context.now();
     let waited = news.map(|since| now.0.duration_since(since.0).unsigned_abs());
     Ok(Next::After(pause(waited.unwrap_or_default(), first)))
+}
+
+/// Does what a stage says, and tells in between how far it is where that takes long.
+async fn act_in_portions(context: &Context, look: &Look, stage: &Stage) -> Result<(), Error> {
+    let remover = remover(context);
+    let portions = stage.portions(PORTION);
+    let all: usize = portions.iter().map(|it| it.objects.len()).sum();
+    let (mut done, mut outcome) = (0, Ok(()));
+    for portion in &portions {
+        if done > 0 {
+            let Some(now) = remover.still_wished(&look.facts, &look.wish).await? else {
+                return outcome;
+            };
+            if let Some(mut words) = words(&now, &look.removal, None) {
+                words.message = so_far(&words.message, done, all);
+                say(context, &now, &words).await?;
+            }
+        }
+        let acted = remover.act(&look.facts, &look.wish, portion).await;
+        outcome = outcome.and(acted);
+        done += portion.objects.len();
+    }
+    outcome
+}
+
+/// How soon is looked again. To look at many takes long.
+fn first(stage: &Stage) -> Duration {
+    if stage.objects.len() > PORTION {
+        LATER
+    } else {
+        SOON
+    }
 }
 
 /// How long it rests: the longer, the longer nothing has changed.
@@ -210,7 +244,15 @@ fn last_words(removal: &Removal) -> (bool, String) {
             removal.unnamed.join(", ")
         );
     }
-    let unlisted: Vec<String> = removal.unlisted.iter().map(ToString::to_string).collect();
+    let refused = removal.refused.iter();
+    let refused: Vec<String> = refused
+        .map(|it| format!("{} stays: {}", it.object, it.why))
+        .collect();
+    if !refused.is_empty() {
+        text = format!("{text}; {}", refused.join("; "));
+    }
+    let unlisted = removal.unlisted.iter().map(ToString::to_string);
+    let unlisted: Vec<String> = unlisted.chain(removal.unread.iter().cloned()).collect();
     if unlisted.is_empty() {
         return (false, text);
     }
@@ -300,6 +342,15 @@ async fn say(
         return Ok(since.or(it.last_transition_time.as_ref()).cloned());
     }
     let now = context.now();
+    let said = before.filter(|it| it.reason == *reason && !is_news(&it.message, message));
+    let said_at = said.and_then(|it| it.last_heartbeat_time.clone());
+    // Every write wakes whoever watches, and us.
+    if let Some(at) = &said_at
+        && now.0.duration_since(at.0).unsigned_abs() < BREATH
+    {
+        return Ok(said_at);
+    }
+    let is_news = said.is_none();
     let since = before.and_then(|it| it.last_transition_time.clone());
     let condition = SubscriptionCondition {
         type_: SubscriptionConditionType::Removing,
@@ -317,7 +368,9 @@ async fn say(
     let mut written = subscription.clone();
     written.status = Some(status);
     context.write_status(&written).await?;
-    tell(context, subscription, *is_stuck, reason, message).await;
+    if is_news {
+        tell(context, subscription, *is_stuck, reason, message).await;
+    }
     Ok(Some(now))
 }
 
@@ -374,6 +427,31 @@ pub(super) fn look_at_all(context: &Context) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lifecycle::removal::{Reference, Stays};
+
+    #[test]
+    fn the_last_words_tell_what_stays_and_what_nobody_could_look_at() {
+        let (is_warning, last) = last_words(&Removal::default());
+        assert_eq!((is_warning, &*last), (false, "nothing is left of it"));
+        let (is_warning, last) = last_words(&Removal {
+            unread: vec!["secrets is forbidden".to_owned()],
+            refused: vec![Stays {
+                object: Reference {
+                    name: "certs.example.com".to_owned(),
+                    ..Reference::default()
+                },
+                why: "it is not of this package".to_owned(),
+            }],
+            ..Removal::default()
+        });
+        assert!(is_warning);
+        for word in [
+            "certs.example.com stays: it is not of this package",
+            "secrets is forbidden",
+        ] {
+            assert!(last.contains(word), "no {word} in {last}");
+        }
+    }
 
     #[test]
     fn a_removal_rests_the_longer_the_longer_nothing_changes() {

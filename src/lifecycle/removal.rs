@@ -12,20 +12,24 @@
 //! 1. InstallPlans at work are stopped: they would bring back what goes.
 //! 2. Dependencies that nobody else needs are handed over: their Subscriptions are deleted with a
 //!    wish of their own, and wait until nobody needs them.
-//! 3. Custom resources go while the operator still runs, which works off their finalizers.
+//! 3. Custom resources go while the operator still runs, which works off their finalizers. Those that somebody
+//!    else deleted are waited for as well.
 //! 4. The ClusterServiceVersions go, with what they own.
 //! 5. What belongs to the package and is left goes: what is in no namespace, and what was made before
 //!    there was a ClusterServiceVersion to own it.
 //! 6. Other operators that have to do with its CRDs and go as well are waited for.
-//! 7. CRDs go, and what stays loses the marks of the package.
-//! 8. The Subscription is let go; its InstallPlans and the Operator object go after it.
+//! 7. Custom resources go that could not go before: those that another operator served that is gone only now,
+//!    and those that the operator made anew as often as they were deleted.
+//! 8. CRDs go, and what stays loses the marks of the package.
+//! 9. The Subscription is let go; its InstallPlans and the Operator object go after it.
 //!
 //! What goes is decided as if all removals that have begun were over ([`fates`]): custom resources of an API
 //! that two operators have go with both of them, whichever goes first, and with one only if the other one does
-//! not serve them.
+//! not serve them. But a removal may be withdrawn, and so what another operator serves goes only when that one
+//! is gone, unless it was named there as well.
 //!
 //! A CRD that has objects goes only if it is named, and so do its objects: `Everything` alone takes CRDs of
-//! which nobody has anything.
+//! which nobody has anything. Names count for CRDs of the package only; what was there before it stays.
 
 mod definitions;
 mod facts;
@@ -37,8 +41,9 @@ mod party;
 mod progress;
 #[cfg(test)]
 mod tests;
+mod users;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 use serde::Serialize;
@@ -50,11 +55,11 @@ use crate::api::labels;
 use crate::api::subscription::{RemovalPolicy, Subscription};
 
 pub use definitions::unmark;
-pub use facts::{Crd, CustomResource, Facts, Marked, Reference, Unlisted, Wish};
+pub use facts::{Crd, CustomResource, Facts, Listing, Marked, Reference, Unlisted, Wish};
 use fates::{Dependencies, Fates};
 pub use handover::{hand_over, last_written, put_back};
 pub use leftovers::disown;
-pub use progress::Move;
+pub use progress::{Move, is_news, so_far};
 
 const CSV: &str = "ClusterServiceVersion";
 
@@ -71,9 +76,15 @@ pub struct Removal {
     /// CRDs that stay only because they have objects, with which they go only by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unnamed: Vec<String>,
+    /// CRDs that are named and stay all the same.
+    #[serde(skip)]
+    pub refused: Vec<Stays>,
     /// Kinds that cannot be listed, and of which the package is not known to have anything.
     #[serde(skip)]
     pub unlisted: Vec<Unlisted>,
+    /// What the API server said about kinds that may not be listed.
+    #[serde(skip)]
+    pub unread: Vec<String>,
     /// Whether the operator runs, and so works off finalizers.
     #[serde(skip)]
     pub is_running: bool,
@@ -98,12 +109,16 @@ pub enum Step {
     HandOverDependencies,
     /// Custom resources are deleted.
     DeleteCustomResources,
+    /// Nothing: the operator works off finalizers of custom resources that somebody else deleted.
+    AwaitCustomResources,
     /// ClusterServiceVersions are deleted.
     DeleteOperator,
     /// What is left of the package is deleted.
     DeleteLeftovers,
     /// Nothing: others that have to do with its CRDs go by themselves.
     AwaitOthers,
+    /// Custom resources are deleted that could not go while the operator was there.
+    DeleteRemainingResources,
     /// CRDs are deleted.
     DeleteDefinitions,
     /// CRDs and other objects that stay lose the marks of the package.
@@ -130,6 +145,12 @@ pub struct Goes {
     /// Its uid: another object of that name is not meant.
     #[serde(skip)]
     pub uid: String,
+    /// Which of its versions the decision was about, if it counts.
+    #[serde(skip)]
+    pub resource_version: Option<String>,
+    /// Whether it was made anew when those of its kind were deleted.
+    #[serde(skip)]
+    pub comes_back: bool,
 }
 
 /// An object that stays.
@@ -202,11 +223,20 @@ impl<'a> Estate<'a> {
     fn has_other(&self, label: &str) -> bool {
         let mut subscriptions = self.facts.subscriptions.iter();
         let mut csvs = self.others.iter();
-        let is_removed =
-            |it: &Subscription| it.metadata.deletion_timestamp.is_some() && Wish::of(it).removes();
         label.starts_with(labels::COMPONENT_PREFIX)
             && (csvs.any(|csv| csv.labels().contains_key(label))
-                || subscriptions.any(|it| mark(it) == label && !is_removed(it)))
+                || subscriptions.any(|it| mark(it) == label && !is_being_removed(it)))
+    }
+
+    /// Whether a CRD is of the package: a plan brought it for that, or its operator owns it.
+    fn has_crd(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
+        labels.contains_key(&self.mark) || self.own.iter().any(|csv| owns(csv, name))
+    }
+
+    /// Whether there is an operator that works off finalizers, or could.
+    fn is_operated(&self) -> bool {
+        let mut own = self.own.iter();
+        own.any(|csv| csv.metadata.deletion_timestamp.is_none())
     }
 
     /// A Subscription that has the same operator.
@@ -240,6 +270,21 @@ fn csv_names(subscription: &Subscription) -> Vec<&str> {
     let names = status.map(|it| [it.installed_csv.as_str(), it.current_csv.as_str()]);
     let names = names.into_iter().flatten();
     names.filter(|name| !name.is_empty()).collect()
+}
+
+/// Whether somebody removes what a Subscription installed. One that goes without our finalizer leaves everything
+/// as it is.
+fn is_being_removed(subscription: &Subscription) -> bool {
+    let mut finalizers = subscription.finalizers().iter();
+    subscription.metadata.deletion_timestamp.is_some()
+        && finalizers.any(|it| it == labels::REMOVAL_FINALIZER)
+        && Wish::of(subscription).removes()
+}
+
+/// Whether a ClusterServiceVersion says that a CRD, by its name, is its own.
+fn owns(csv: &ClusterServiceVersion, crd: &str) -> bool {
+    let owned = &csv.spec.custom_resource_definitions.owned;
+    owned.iter().any(|it| it.name == crd)
 }
 
 /// What goes with a Subscription, what stays, and in which order.
@@ -278,18 +323,22 @@ pub fn plan(facts: &Facts, wish: &Wish) -> Removal {
     let definitions = definitions::decide(&estate, wish, &fates);
     removal.blockers.extend(definitions.blockers);
     removal.stage(Step::DeleteCustomResources, definitions.objects);
+    removal.stage(Step::AwaitCustomResources, definitions.held);
     removal.stage(Step::DeleteOperator, operators(&estate));
     let leftovers = leftovers::decide(&estate);
     removal.blockers.extend(leftovers.blockers);
     removal.stage(Step::DeleteLeftovers, leftovers.goes);
     removal.stage(Step::AwaitOthers, definitions.awaited);
+    removal.stage(Step::DeleteRemainingResources, definitions.later);
     removal.stage(Step::DeleteDefinitions, definitions.goes);
     let unmarked = definitions.unmarked.into_iter().chain(leftovers.unmarked);
     removal.stage(Step::Unmark, unmarked.collect());
     removal.stays.extend(definitions.stays);
     removal.stays.extend(leftovers.stays);
     removal.unnamed = definitions.unnamed;
+    removal.refused = definitions.refused;
     removal.unlisted = leftovers.unlisted;
+    removal.unread.clone_from(&facts.unread);
     removal.afterwards(&estate, &going);
     removal.blockers.sort();
     removal.blockers.dedup();
@@ -300,9 +349,15 @@ pub fn plan(facts: &Facts, wish: &Wish) -> Removal {
 
 /// What is wished for a dependency that is handed over. Where several removals reach it, the most careful
 /// of them counts, whichever comes first.
+///
+/// CRDs that are named are handed over to those whose they are, and go when nobody needs them any more: whoever goes
+/// before may have to have them until then.
 pub fn wish_for(dependency: &Subscription, facts: &Facts, wish: &Wish) -> Wish {
-    let policy = Fates::of(&Estate::of(facts), wish).policy_for(dependency);
-    wish.for_dependency(policy.unwrap_or(RemovalPolicy::Operator))
+    let estate = Estate::of(facts);
+    let fates = Fates::of(&estate, wish);
+    let policy = fates.policy_for(dependency);
+    let crds = fates.names_for(dependency, &facts.crds);
+    wish.for_dependency(policy.unwrap_or(RemovalPolicy::Operator), crds)
 }
 
 fn operators(estate: &Estate<'_>) -> Vec<Goes> {
@@ -313,6 +368,7 @@ fn operators(estate: &Estate<'_>) -> Vec<Goes> {
         is_going: csv.metadata.deletion_timestamp.is_some(),
         finalizers: csv.finalizers().to_vec(),
         uid: csv.uid().unwrap_or_default(),
+        ..Goes::default()
     })
     .collect()
 }
@@ -322,8 +378,8 @@ fn itself(facts: &Facts) -> Goes {
         object: Reference::subscription(&facts.subscription),
         why: "it was deleted".to_owned(),
         is_going: facts.subscription.metadata.deletion_timestamp.is_some(),
-        finalizers: Vec::new(),
         uid: facts.subscription.uid().unwrap_or_default(),
+        ..Goes::default()
     }
 }
 
@@ -435,6 +491,7 @@ fn plan_goes(plan: &InstallPlan) -> Goes {
         is_going: plan.metadata.deletion_timestamp.is_some(),
         finalizers: plan.finalizers().to_vec(),
         uid: plan.uid().unwrap_or_default(),
+        ..Goes::default()
     }
 }
 

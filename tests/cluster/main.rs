@@ -57,6 +57,8 @@ mod subscription_config;
 mod subscriptions;
 mod uninstall;
 mod uninstall_killed;
+mod uninstall_names;
+mod uninstall_order;
 mod uninstall_races;
 mod uninstall_trouble;
 mod unpacking;

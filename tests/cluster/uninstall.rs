@@ -358,7 +358,7 @@ async fn without_a_policy_nothing_goes_but_the_subscription_and_its_plans() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn custom_resources_are_waited_for_while_the_operator_runs_until_somebody_keeps_them() {
+async fn custom_resources_are_waited_for_while_the_operator_runs_also_when_the_others_are_kept() {
     on_cluster(async |case| {
         let scene = Scene::new(case).await?;
         let gopher = scene.operator("gopher", "1.0.0").owns("Gopher");
@@ -391,12 +391,23 @@ async fn custom_resources_are_waited_for_while_the_operator_runs_until_somebody_
         scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
         ensure!(message.contains("chandler.delete-crds"), "{message}");
         scene.give_up("gopher", &[]).await?;
-        scene.gone::<Subscription>("gopher").await?;
-        ensure!(scene.csvs().await?.is_empty());
-        scene.resources("Gopher").get("held").await?;
+        scene.make("Gopher", "kept", &[]).await?;
+        let said = async || {
+            let message = removing(&scene, "CustomResourcesPresent").await?;
+            Ok(message.contains("that somebody deleted"))
+        };
+        case.eventually("told that it is waited for", said).await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
         let patch = json!({"metadata": {"finalizers": null}});
         let api = scene.resources("Gopher");
         api.patch("held", &PatchParams::default(), &Patch::Merge(patch))
+            .await?;
+        scene.gone::<Subscription>("gopher").await?;
+        ensure!(scene.csvs().await?.is_empty());
+        let kept = api.get("kept").await?;
+        ensure!(kept.metadata.deletion_timestamp.is_none(), "it goes");
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        crds.delete(&scene.crd_of("Gopher"), &DeleteParams::default())
             .await?;
         Ok(())
     })

@@ -13,12 +13,16 @@ use crate::yaml;
 const NAMESPACE: &str = "chandler-system";
 
 /// The manifests, in the order in which a cluster wants them.
-const MANIFESTS: [(&str, &str); 6] = [
+const MANIFESTS: [(&str, &str); 7] = [
     (
         "namespace.yaml",
         include_str!("../../../deploy/base/namespace.yaml"),
     ),
     ("rbac.yaml", include_str!("../../../deploy/base/rbac.yaml")),
+    (
+        "admission.yaml",
+        include_str!("../../../deploy/base/admission.yaml"),
+    ),
     (
         "deployment.yaml",
         include_str!("../../../deploy/base/deployment.yaml"),
@@ -129,6 +133,8 @@ mod tests {
             "PodDisruptionBudget",
             "NetworkPolicy",
             "ClusterRoleBinding",
+            "ValidatingAdmissionPolicy",
+            "ValidatingAdmissionPolicyBinding",
         ] {
             assert!(kinds.iter().any(|it| it == kind), "{kind} is missing");
         }

@@ -1,6 +1,7 @@
 //! What a stage of a removal says, done.
 
 use futures::{StreamExt as _, stream};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, Preconditions};
 use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt as _};
@@ -11,20 +12,52 @@ use crate::api::subscription::Subscription;
 use crate::controller::error::Error;
 use crate::controller::run::patching;
 use crate::lifecycle::removal::{
-    self, Facts, Goes, Reference, Stage, Step, Wish, disown, unmark, wish_for,
+    self, Facts, Goes, Listing, Reference, Stage, Step, Wish, disown, unmark, wish_for,
 };
 use crate::plan::apply::Error as ApplyError;
 
 /// How many objects are deleted at once.
 const AT_ONCE: usize = 8;
+/// After how many it is asked whether that is still wished, and told how far it is.
+pub(super) const PORTION: usize = 500;
 
 impl Remover {
     /// Does what a stage says for those of its objects that are not on their way out. One that
-    /// cannot be deleted stops no other.
+    /// cannot be deleted stops no other. Where there are many, it is seen from time to time whether they are still
+    /// to go.
     pub(crate) async fn act(&self, facts: &Facts, wish: &Wish, stage: &Stage) -> Result<(), Error> {
-        let objects: Vec<&Goes> = stage.objects.iter().filter(|it| !it.is_going).collect();
+        let mut outcome = Ok(());
+        for (at, portion) in stage.portions(PORTION).iter().enumerate() {
+            if at > 0 && self.still_wished(facts, wish).await?.is_none() {
+                break;
+            }
+            outcome = outcome.and(self.act_on(facts, wish, portion).await);
+        }
+        outcome
+    }
+
+    /// The Subscription as it is now, if what is to go with it is what was wished.
+    pub(super) async fn still_wished(
+        &self,
+        facts: &Facts,
+        wish: &Wish,
+    ) -> Result<Option<Subscription>, Error> {
+        let (known, name) = (&facts.subscription, facts.subscription.name_any());
+        let namespace = known.namespace().unwrap_or_default();
+        let api = Api::<Subscription>::namespaced(self.client.clone(), &namespace);
+        let found = api.get_opt(&name).await;
+        let found = found.map_err(Error::while_("reading the Subscription"))?;
+        let Some(found) = found.filter(|it| it.uid() == known.uid()) else {
+            return Ok(None);
+        };
+        let now = self.wish(&found).await?;
+        Ok((now == *wish).then_some(found))
+    }
+
+    async fn act_on(&self, facts: &Facts, wish: &Wish, stage: &Stage) -> Result<(), Error> {
+        let objects: Vec<&Goes> = stage.objects.iter().collect();
         match stage.step {
-            Step::AwaitOthers | Step::Afterwards => Ok(()),
+            Step::AwaitCustomResources | Step::AwaitOthers | Step::Afterwards => Ok(()),
             Step::Unmark => {
                 for object in objects {
                     self.unmark(facts, &object.object).await?;
@@ -52,6 +85,7 @@ impl Remover {
             }
             Step::StopPlans
             | Step::DeleteCustomResources
+            | Step::DeleteRemainingResources
             | Step::DeleteOperator
             | Step::DeleteLeftovers => {
                 let deletions = objects.into_iter().cloned().map(|object| {
@@ -84,7 +118,8 @@ impl Remover {
     }
 
     /// A CRD takes all of its objects with it. Those that were to go are gone, and so it is looked once more, at
-    /// the last moment, whether somebody made one since. If so it is left: the next look decides.
+    /// the last moment, whether somebody made one since. If so it is left: the next look decides. So it does if
+    /// somebody wrote to it: they may be about to install what has to do with it.
     async fn delete_definition(&self, goes: &Goes) -> Result<(), Error> {
         let asked = json!({
             "apiVersion": goes.object.api_version, "kind": goes.object.kind,
@@ -93,12 +128,24 @@ impl Remover {
         let Some(live) = self.applier.get(&asked).await? else {
             return Ok(());
         };
-        let crd = self.crd(&live).await;
+        let crd = self.crd(&live, Listing::One).await;
         let is_empty = crd.objects.is_ok_and(|objects| objects.is_empty());
-        if is_empty && crd.uid == goes.uid {
-            self.delete(goes).await?;
+        if !is_empty || crd.uid != goes.uid {
+            return Ok(());
         }
-        Ok(())
+        let as_it_was = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: Some(goes.uid.clone()),
+                resource_version: goes.resource_version.clone(),
+            }),
+            ..DeleteParams::default()
+        };
+        let api = Api::<CustomResourceDefinition>::all(self.client.clone());
+        match api.delete(&goes.object.name, &as_it_was).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(()),
+            Err(error) => Err(Error::while_(format!("deleting {}", goes.object))(error)),
+        }
     }
 
     /// Takes the marks of the package off what stays.

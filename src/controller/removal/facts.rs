@@ -1,5 +1,6 @@
 //! What a removal has to know.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::identity;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -26,12 +27,15 @@ use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::run::trim_csv;
 use crate::controller::words;
-use crate::lifecycle::removal::{Crd, CustomResource, Facts, Move, Step, Wish, mark, plan};
+use crate::lifecycle::removal::{
+    Crd, CustomResource, Facts, Listing, Move, Removal, Step, Wish, mark, plan,
+};
 use crate::lifecycle::targets::Targets;
 use crate::plan::apply::is_established;
 
 /// Objects per request: the memory that a list takes is theirs.
-const PAGE: u32 = 250;
+const PAGE: u32 = 500;
+const CSV: &str = "ClusterServiceVersion";
 
 /// What is around a Subscription.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +48,8 @@ pub(crate) struct Surroundings {
     pub(crate) plans: Vec<Arc<InstallPlan>>,
     /// Those of the namespace.
     pub(crate) groups: Vec<Arc<OperatorGroup>>,
+    /// Subscriptions and ClusterServiceVersions of the cluster that are not what they should be.
+    pub(crate) unreadable: Vec<String>,
 }
 
 impl Surroundings {
@@ -55,35 +61,32 @@ impl Surroundings {
             csvs: caches.csvs.all(),
             plans: caches.install_plans.in_namespace(namespace),
             groups: caches.operator_groups.in_namespace(namespace),
+            unreadable: Vec::new(),
         }
     }
 
     /// Asks the API server for all of it.
     pub(crate) async fn list(client: &Client, namespace: &str) -> Result<Self, Error> {
         let originals = format!("!{}", labels::COPIED_FROM);
+        let client = || client.clone();
+        let mut unreadable = Vec::new();
+        let subscriptions = Api::all(client());
+        let subscriptions = list(subscriptions, "", "Subscription", identity, &mut unreadable);
+        let subscriptions = subscriptions.await?;
+        let csvs = Api::all(client());
+        let csvs = list(csvs, &originals, CSV, trim_csv, &mut unreadable).await?;
+        // Those of the namespace that cannot be read are seen by whoever is in charge of them.
+        let mut passed_over = Vec::new();
+        let plans = Api::namespaced(client(), namespace);
+        let plans = list(plans, "", "InstallPlan", identity, &mut passed_over).await?;
+        let groups = Api::namespaced(client(), namespace);
+        let groups = list(groups, "", "OperatorGroup", identity, &mut passed_over).await?;
         Ok(Self {
-            subscriptions: list(Api::all(client.clone()), "", "Subscriptions", identity).await?,
-            csvs: list(
-                Api::all(client.clone()),
-                &originals,
-                "ClusterServiceVersions",
-                trim_csv,
-            )
-            .await?,
-            plans: list(
-                Api::namespaced(client.clone(), namespace),
-                "",
-                "InstallPlans",
-                identity,
-            )
-            .await?,
-            groups: list(
-                Api::namespaced(client.clone(), namespace),
-                "",
-                "OperatorGroups",
-                identity,
-            )
-            .await?,
+            subscriptions,
+            csvs,
+            plans,
+            groups,
+            unreadable,
         })
     }
 
@@ -111,12 +114,13 @@ impl Surroundings {
     }
 }
 
-/// One that cannot be read stops nothing, as in the caches.
+/// One that cannot be read stops nothing here, and is told.
 async fn list<K>(
     api: Api<DeserializeGuard<K>>,
     labels: &str,
-    what: &str,
+    kind: &str,
     keep: fn(K) -> K,
+    unreadable: &mut Vec<String>,
 ) -> Result<Vec<Arc<K>>, Error>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
@@ -125,10 +129,19 @@ where
     let mut parameters = ListParams::default().labels(labels).limit(PAGE);
     loop {
         let page = api.list(&parameters).await;
-        let page = page.map_err(Error::while_(format!("listing {what}")))?;
+        let page = page.map_err(Error::while_(format!("listing {kind}s")))?;
         let next = page.metadata.continue_.unwrap_or_default();
-        let readable = page.items.into_iter().filter_map(|it| it.0.ok());
-        all.extend(readable.map(|it| Arc::new(keep(it))));
+        for object in page.items {
+            match object.0 {
+                Ok(object) => all.push(Arc::new(keep(object))),
+                Err(broken) => unreadable.push(format!(
+                    "{kind} {}/{} ({})",
+                    broken.metadata.namespace.unwrap_or_default(),
+                    broken.metadata.name.unwrap_or_default(),
+                    broken.error
+                )),
+            }
+        }
         if next.is_empty() {
             return Ok(all);
         }
@@ -154,11 +167,43 @@ impl Remover {
             Move::Wait(_) | Move::Blocked => false,
         };
         if is_over {
+            self.look_elsewhere(&mut facts, &removal).await?;
             let swept = self.sweep(&facts.subscription).await?;
             facts.marked = swept.marked;
             facts.unlisted = swept.unlisted;
+            facts.unread = swept.unread;
         }
         Ok(facts)
+    }
+
+    /// Whoever else installs a CRD puts a mark on it first: those who did so before it was read are found here, and
+    /// those who do so afterwards change it, and then it is not deleted.
+    async fn look_elsewhere(&self, facts: &mut Facts, removal: &Removal) -> Result<(), Error> {
+        let own = facts.subscription.namespace().unwrap_or_default();
+        let mut stages = removal.stages.iter();
+        let definitions = stages.find(|stage| stage.step == Step::DeleteDefinitions);
+        let going = definitions.into_iter().flat_map(|stage| &stage.objects);
+        let going: BTreeSet<&str> = going.map(|it| it.object.name.as_str()).collect();
+        let crds = facts.crds.iter();
+        let crds = crds.filter(|crd| going.contains(crd.name.as_str()));
+        let namespaces = crds.flat_map(Crd::namespaces);
+        let namespaces: BTreeSet<String> = namespaces.map(str::to_owned).collect();
+        let originals = format!("!{}", labels::COPIED_FROM);
+        for namespace in namespaces.iter().filter(|it| **it != own) {
+            let client = || self.client.clone();
+            // In this order: a plan that is done has made them.
+            let plans = Api::namespaced(client(), namespace);
+            let unreadable = &mut facts.unreadable;
+            let plans = list(plans, "", "InstallPlan", identity, unreadable).await?;
+            let csvs = Api::namespaced(client(), namespace);
+            let csvs = list(csvs, &originals, CSV, trim_csv, unreadable).await?;
+            facts.plans_elsewhere.extend(plans);
+            facts
+                .csvs
+                .retain(|it| it.namespace().as_ref() != Some(namespace));
+            facts.csvs.extend(csvs);
+        }
+        Ok(())
     }
 
     /// What is to go with a Subscription. A namespace that goes with everything in it is no wish about what is
@@ -187,22 +232,24 @@ impl Remover {
         surroundings: &Surroundings,
         wish: &Wish,
     ) -> Result<Facts, Error> {
-        let crds = self.crds(&subscription, wish).await?;
-        Ok(Facts {
+        let mut facts = Facts {
             subscription,
             subscriptions: surroundings.subscriptions.clone(),
             csvs: surroundings.csvs.clone(),
             plans: surroundings.plans.clone(),
             targets: surroundings.targets(),
-            crds,
+            unreadable: surroundings.unreadable.clone(),
             ..Facts::default()
-        })
+        };
+        facts.crds = self.crds(&facts, wish).await?;
+        Ok(facts)
     }
 
-    /// The CRDs that carry the mark of the package, and those that are named.
-    async fn crds(&self, subscription: &Subscription, wish: &Wish) -> Result<Vec<Crd>, Error> {
+    /// The CRDs that carry the mark of the package, and those that are named. Whose the latter are is not said
+    /// here.
+    async fn crds(&self, facts: &Facts, wish: &Wish) -> Result<Vec<Crd>, Error> {
         let (api_version, kind) = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-        let mark = mark(subscription);
+        let mark = mark(&facts.subscription);
         let mut found = self.applier.list(api_version, kind, None, &mark).await?;
         let name = |crd: &Value| {
             crd["metadata"]["name"]
@@ -220,28 +267,25 @@ impl Remover {
         }
         let mut crds = Vec::new();
         for crd in found {
-            crds.push(self.crd(&crd).await);
+            let labels = texts(&crd, "/metadata/labels");
+            let listing = Listing::of(facts, wish, &name(&crd), &labels);
+            crds.push(self.crd(&crd, listing).await);
         }
         Ok(crds)
     }
 
-    /// A CRD with its objects.
-    pub(super) async fn crd(&self, crd: &Value) -> Crd {
+    /// A CRD with its objects, as many as have to be known.
+    pub(super) async fn crd(&self, crd: &Value, listing: Listing) -> Crd {
         let text = |pointer: &str| {
             let text = crd.pointer(pointer).and_then(Value::as_str);
             text.unwrap_or_default().to_owned()
         };
-        let texts = |pointer: &str| {
-            let map = crd.pointer(pointer).and_then(Value::as_object);
-            let texts = map.into_iter().flatten();
-            texts
-                .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-                .collect()
-        };
         let group = text("/spec/group");
         let version = version(crd);
         let is_going = crd.pointer("/metadata/deletionTimestamp").is_some();
+        let mut more = 0;
         let objects = match &version {
+            _ if listing == Listing::Nothing => Ok(Vec::new()),
             None => Err("none of its versions is served".to_owned()),
             Some(version) => {
                 let resource = ApiResource {
@@ -251,7 +295,7 @@ impl Remover {
                     kind: text("/spec/names/kind"),
                     plural: text("/spec/names/plural"),
                 };
-                match self.objects(&resource).await {
+                match self.objects(&resource, listing).await {
                     // Nobody could have made one.
                     Ok(Err(kube::Error::Api(status)))
                         if status.code == 404 && (is_going || !is_established(crd)) =>
@@ -259,7 +303,10 @@ impl Remover {
                         Ok(Vec::new())
                     }
                     Ok(Err(error)) => Err(words::of_api(&error)),
-                    Ok(Ok(objects)) => Ok(objects),
+                    Ok(Ok((objects, others))) => {
+                        more = others;
+                        Ok(objects)
+                    }
                     Err(_) => Err(late()),
                 }
             }
@@ -271,8 +318,9 @@ impl Remover {
         Crd {
             name: text("/metadata/name"),
             uid: text("/metadata/uid"),
-            labels: texts("/metadata/labels"),
-            annotations: texts("/metadata/annotations"),
+            resource_version: text("/metadata/resourceVersion"),
+            labels: texts(crd, "/metadata/labels"),
+            annotations: texts(crd, "/metadata/annotations"),
             is_going,
             finalizers: finalizers
                 .filter_map(|it| Some(it.as_str()?.to_owned()))
@@ -280,17 +328,20 @@ impl Remover {
             api_version: format!("{group}/{}", version.unwrap_or_default()),
             kind: text("/spec/names/kind"),
             objects,
+            more,
         }
     }
 
-    /// All objects of a CRD, wherever they are; nothing if there is no answer.
+    /// The objects of a CRD, wherever they are, and how many more there are; nothing if there is no answer.
     async fn objects(
         &self,
         resource: &ApiResource,
-    ) -> Result<Result<Vec<CustomResource>, kube::Error>, Elapsed> {
+        listing: Listing,
+    ) -> Result<Result<(Vec<CustomResource>, usize), kube::Error>, Elapsed> {
         let api = Api::<DynamicObject>::all_with(self.client.clone(), resource);
         let mut all = Vec::new();
-        let mut parameters = ListParams::default().limit(PAGE);
+        let page = if listing == Listing::All { PAGE } else { 1 };
+        let mut parameters = ListParams::default().limit(page);
         loop {
             let page = match timeout(PATIENCE, api.list_metadata(&parameters)).await? {
                 Ok(page) => page,
@@ -301,15 +352,28 @@ impl Remover {
                 namespace: object.namespace().unwrap_or_default(),
                 name: object.name_any(),
                 uid: object.uid().unwrap_or_default(),
+                created: object.creation_timestamp(),
                 is_going: object.metadata.deletion_timestamp.is_some(),
                 finalizers: object.finalizers().to_vec(),
             }));
+            if listing != Listing::All {
+                let more = page.metadata.remaining_item_count.unwrap_or_default();
+                return Ok(Ok((all, usize::try_from(more).unwrap_or_default())));
+            }
             if next.is_empty() {
-                return Ok(Ok(all));
+                return Ok(Ok((all, 0)));
             }
             parameters = parameters.continue_token(&next);
         }
     }
+}
+
+fn texts(object: &Value, pointer: &str) -> BTreeMap<String, String> {
+    let map = object.pointer(pointer).and_then(Value::as_object);
+    let texts = map.into_iter().flatten();
+    texts
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect()
 }
 
 /// The version in which objects are stored, so that no webhook has to convert them, or else one that is

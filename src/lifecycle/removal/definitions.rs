@@ -4,27 +4,35 @@ use kube::ResourceExt as _;
 use serde_json::{Map, Value, json};
 
 use super::fates::Fates;
-use super::{Blocker, Crd, CustomResource, Estate, Facts, Goes, Reference, Stays, Wish, csv_names};
+use super::users::{User, has, serves, users};
+use super::{
+    Blocker, Crd, CustomResource, Estate, Facts, Goes, Reference, Stays, Wish, csv_names,
+    is_being_removed, is_of, mark, owns,
+};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::InstallPlanPhase;
 use crate::api::conditions::subscription::NOT_READABLE;
 use crate::api::install_plan::InstallPlan;
-use crate::api::labels;
-use crate::api::subscription::RemovalPolicy;
-use crate::lifecycle::targets::Targets;
+use crate::api::subscription::{RemovalPolicy, Subscription};
 
 /// What becomes of CRDs and their objects.
 #[derive(Default)]
 pub(super) struct Definitions {
     pub(super) objects: Vec<Goes>,
+    /// Objects that somebody else deleted, and whose finalizers the operator works off.
+    pub(super) held: Vec<Goes>,
     /// Operators that go as well, and before a CRD does.
     pub(super) awaited: Vec<Goes>,
+    /// Objects that go after all of these.
+    pub(super) later: Vec<Goes>,
     pub(super) goes: Vec<Goes>,
     /// CRDs that stay with marks that are to go.
     pub(super) unmarked: Vec<Goes>,
     pub(super) stays: Vec<Stays>,
     /// CRDs that stay only because they have objects and nobody named them.
     pub(super) unnamed: Vec<String>,
+    /// CRDs that are named and stay.
+    pub(super) refused: Vec<Stays>,
     pub(super) blockers: Vec<Blocker>,
 }
 
@@ -33,33 +41,47 @@ pub(super) fn decide(estate: &Estate<'_>, wish: &Wish, fates: &Fates<'_>) -> Def
     let mut all = Definitions::default();
     for crd in &estate.facts.crds {
         let users = users(estate, fates, crd);
+        if !estate.has_crd(&crd.name, &crd.labels) {
+            if !is_for_others(estate, fates, crd) {
+                all.refuse(
+                    crd,
+                    never(crd).unwrap_or_else(|| not_ours(crd, users.first())),
+                );
+            }
+            continue;
+        }
         if users.is_empty() && lacks_its_name(wish, crd) {
             all.unnamed.push(crd.name.clone());
         }
-        match why_not(wish, crd, users.first()) {
+        let why_not = match never(crd) {
+            Some(why) => Ok(Some(why)),
+            None => why_not(wish, crd, users.first()),
+        };
+        match why_not {
             Err(blocker) => all.blockers.push(blocker),
             Ok(Some(why)) => {
-                all.stays.push(Stays {
-                    object: Reference::crd(&crd.name),
-                    why,
-                });
+                if wish.crds.contains(&crd.name) {
+                    all.refuse(crd, why);
+                } else {
+                    all.stays.push(stays(crd, why));
+                }
                 let can_go = wish.policy == RemovalPolicy::Everything
                     && wish.crds.contains(&crd.name)
-                    && crd.labels.contains_key(&estate.mark)
-                    && !is_found(crd);
+                    && never(crd).is_none();
                 let going = |object: &CustomResource| {
                     can_go
                         && is_served(estate, object)
                         && !users.iter().any(|user| user.serves(object))
                 };
-                all.split(estate, crd, going);
-                if unmark(crd, estate.facts).is_some() {
+                all.split(estate, wish, fates, crd, &users, going);
+                // What is on its way out takes its marks with it.
+                if !crd.is_going && unmark(crd, estate.facts).is_some() {
                     all.unmarked
                         .push(goes(crd, "it stays without its operator"));
                 }
             }
             Ok(None) => {
-                all.split(estate, crd, |_| true);
+                all.split(estate, wish, fates, crd, &users, |_| true);
                 let why = if wish.crds.contains(&crd.name) {
                     "it is named"
                 } else {
@@ -71,39 +93,135 @@ pub(super) fn decide(estate: &Estate<'_>, wish: &Wish, fates: &Fates<'_>) -> Def
             }
         }
     }
+    let takes_something = !(all.goes.is_empty() && all.objects.is_empty() && all.later.is_empty());
+    if takes_something && let Some(blocker) = unreadable(estate) {
+        all.blockers.push(blocker);
+    }
     all
 }
 
+/// Whoever cannot be read may use what would go.
+fn unreadable(estate: &Estate<'_>) -> Option<Blocker> {
+    let unreadable = &estate.facts.unreadable;
+    (!unreadable.is_empty()).then(|| Blocker {
+        reason: NOT_READABLE,
+        message: format!(
+            "nobody knows whether CRDs of {} are used by {}; mend what is wrong with that, or delete it",
+            estate.package,
+            unreadable.join(", ")
+        ),
+    })
+}
+
+/// Whether a CRD that is named goes with another Subscription, by the same name.
+fn is_for_others(estate: &Estate<'_>, fates: &Fates<'_>, crd: &Crd) -> bool {
+    let owned_by = |subscription: &Subscription| {
+        let mut csvs = estate.others.iter();
+        csvs.any(|csv| is_of(subscription, csv) && owns(csv, &crd.name))
+    };
+    let mut subscriptions = estate.facts.subscriptions.iter();
+    fates.hands_over(&crd.name, &estate.facts.crds)
+        || subscriptions.any(|it| {
+            is_being_removed(it)
+                && Wish::of(it).crds.contains(&crd.name)
+                && (crd.labels.contains_key(&mark(it)) || owned_by(it))
+        })
+}
+
 impl Definitions {
+    /// A CRD that is named stays all the same.
+    fn refuse(&mut self, crd: &Crd, why: String) {
+        let stays = stays(crd, why);
+        self.refused.push(stays.clone());
+        self.stays.push(stays);
+    }
+
     /// Divides the objects of a CRD into those that go and those that stay.
-    fn split(&mut self, estate: &Estate<'_>, crd: &Crd, going: impl Fn(&CustomResource) -> bool) {
+    fn split(
+        &mut self,
+        estate: &Estate<'_>,
+        wish: &Wish,
+        fates: &Fates<'_>,
+        crd: &Crd,
+        users: &[User<'_>],
+        going: impl Fn(&CustomResource) -> bool,
+    ) {
+        // Others that go as well, but may yet stay, and did not name it.
+        let others = fates.going().filter(|csv| owns(csv, &crd.name));
+        let undecided: Vec<&ClusterServiceVersion> = others
+            .filter(|csv| !fates.is_named(csv, &crd.name, &estate.facts.crds))
+            .collect();
         for object in crd.objects.iter().flatten() {
-            let reference = Reference {
-                api_version: crd.api_version.clone(),
-                kind: crd.kind.clone(),
-                namespace: object.namespace.clone(),
-                name: object.name.clone(),
+            let goes = Goes {
+                object: Reference {
+                    api_version: crd.api_version.clone(),
+                    kind: crd.kind.clone(),
+                    namespace: object.namespace.clone(),
+                    name: object.name.clone(),
+                },
+                why: format!("an object of {}", crd.name),
+                is_going: object.is_going,
+                finalizers: object.finalizers.clone(),
+                uid: object.uid.clone(),
+                ..Goes::default()
             };
-            if going(object) {
-                self.objects.push(Goes {
-                    object: reference,
-                    why: format!("an object of {}", crd.name),
-                    is_going: object.is_going,
-                    finalizers: object.finalizers.clone(),
-                    uid: object.uid.clone(),
-                });
-            } else {
-                let why = if is_served(estate, object) {
+            if !going(object) {
+                let is_anothers = users.iter().any(|user| user.works_off(object));
+                let is_served = is_served(estate, object);
+                if object.is_going {
+                    let waits = is_served && !is_anothers && estate.is_operated();
+                    if waits && !object.finalizers.is_empty() && !wish.is_urgent {
+                        self.held.push(goes);
+                    }
+                    continue;
+                }
+                let why = if is_served {
                     format!("{} stays", crd.name)
                 } else {
                     "the operator does not serve its namespace".to_owned()
                 };
                 self.stays.push(Stays {
-                    object: reference,
+                    object: goes.object,
                     why,
                 });
+                continue;
+            }
+            let serving = undecided.iter().find(|csv| serves(csv, object));
+            if let Some(csv) = serving.filter(|_| !object.is_going) {
+                self.awaited.push(awaited(csv, crd));
+                self.later.push(Goes {
+                    why: format!("{}, which serves it, goes first", Reference::csv(csv)),
+                    ..goes
+                });
+            } else if !estate.own.is_empty() && has_come_back(estate, object) {
+                self.later.push(Goes {
+                    why: "it came back when it was deleted, and goes after the operator".to_owned(),
+                    comes_back: true,
+                    ..goes
+                });
+            } else {
+                self.objects.push(goes);
             }
         }
+    }
+}
+
+/// Whether an object was made while those of its kind are being deleted, by an operator that cannot do without
+/// it, for all one knows: it would be for ever. What has finalizers needs the operator.
+fn has_come_back(estate: &Estate<'_>, object: &CustomResource) -> bool {
+    let metadata = &estate.facts.subscription.metadata;
+    let deleted = metadata.deletion_timestamp.as_ref();
+    let is_younger = match (&object.created, deleted) {
+        (Some(created), Some(deleted)) => created > deleted,
+        _ => false,
+    };
+    is_younger && object.finalizers.is_empty() && !object.is_going
+}
+
+fn stays(crd: &Crd, why: String) -> Stays {
+    Stays {
+        object: Reference::crd(&crd.name),
+        why,
     }
 }
 
@@ -114,6 +232,8 @@ fn goes(crd: &Crd, why: &str) -> Goes {
         is_going: crd.is_going,
         finalizers: crd.finalizers.clone(),
         uid: crd.uid.clone(),
+        resource_version: Some(crd.resource_version.clone()),
+        ..Goes::default()
     }
 }
 
@@ -124,6 +244,29 @@ fn awaited(csv: &ClusterServiceVersion, crd: &Crd) -> Goes {
         is_going: csv.metadata.deletion_timestamp.is_some(),
         finalizers: csv.finalizers().to_vec(),
         uid: csv.uid().unwrap_or_default(),
+        ..Goes::default()
+    }
+}
+
+/// Why a CRD stays with all its objects whatever is wished, if it does.
+fn never(crd: &Crd) -> Option<String> {
+    let delete = format!("kubectl delete crd {}", crd.name);
+    if crd.is_chandlers() {
+        return Some("it is one of Chandler's own".to_owned());
+    }
+    crd.is_found().then(|| {
+        format!("it was there before the operator, and stays with all its objects; `{delete}` if it should go")
+    })
+}
+
+/// Why the name of a CRD says nothing that is not the package's.
+fn not_ours(crd: &Crd, user: Option<&User<'_>>) -> String {
+    match user {
+        Some(user) => format!("it is not of this package, and {}", user.words()),
+        None => format!(
+            "it is not of this package; `kubectl delete crd {}` if it should go",
+            crd.name
+        ),
     }
 }
 
@@ -136,18 +279,13 @@ fn why_not(wish: &Wish, crd: &Crd, user: Option<&User<'_>>) -> Result<Option<Str
     if wish.policy != RemovalPolicy::Everything && !is_named {
         return Ok(Some("CRDs and their objects are kept".to_owned()));
     }
-    if is_found(crd) && !is_named {
-        return Ok(Some(
-            "it was there before the operator; it goes only by name".to_owned(),
-        ));
-    }
     // Gone with it in any case.
     if crd.is_going {
         return Ok(None);
     }
     match &crd.objects {
         Ok(objects) if is_named || objects.is_empty() => Ok(None),
-        Ok(objects) => Ok(Some(has_objects(objects))),
+        Ok(objects) => Ok(Some(has_objects(objects, crd.more))),
         Err(problem) if is_named => Err(Blocker {
             reason: NOT_READABLE,
             message: format!(
@@ -162,7 +300,7 @@ fn why_not(wish: &Wish, crd: &Crd, user: Option<&User<'_>>) -> Result<Option<Str
     }
 }
 
-fn has_objects(objects: &[CustomResource]) -> String {
+fn has_objects(objects: &[CustomResource], more: usize) -> String {
     let first = objects.first();
     let first = first.map(|it| match it.namespace.as_str() {
         "" => it.name.clone(),
@@ -170,7 +308,7 @@ fn has_objects(objects: &[CustomResource]) -> String {
     });
     format!(
         "it has {}, such as {}; with them it goes only by name",
-        match objects.len() {
+        match objects.len().saturating_add(more) {
             1 => "1 object".to_owned(),
             several => format!("{several} objects"),
         },
@@ -183,96 +321,9 @@ fn lacks_its_name(wish: &Wish, crd: &Crd) -> bool {
     let has_none = crd.objects.as_ref().is_ok_and(Vec::is_empty);
     wish.policy == RemovalPolicy::Everything
         && !wish.crds.contains(&crd.name)
-        && !is_found(crd)
+        && never(crd).is_none()
         && !crd.is_going
         && !has_none
-}
-
-/// Whoever else has to do with a CRD.
-enum User<'a> {
-    Owns(&'a ClusterServiceVersion),
-    Needs(&'a ClusterServiceVersion),
-    /// A Subscription that is about to install something that brings it.
-    Awaits(String),
-}
-
-impl User<'_> {
-    fn words(&self) -> String {
-        match self {
-            Self::Owns(csv) => format!("{} owns it as well", Reference::csv(csv)),
-            Self::Needs(csv) => format!("{} needs it", Reference::csv(csv)),
-            Self::Awaits(subscription) => {
-                format!("Subscription {subscription} installs it as well")
-            }
-        }
-    }
-
-    /// Whether it is there for an object, or may be.
-    fn serves(&self, object: &CustomResource) -> bool {
-        match self {
-            Self::Owns(csv) => {
-                let targets = csv.annotations().get(labels::TARGET_NAMESPACES);
-                targets.is_none_or(|targets| {
-                    let names: Vec<String> = targets.split(',').map(str::to_owned).collect();
-                    object.namespace.is_empty()
-                        || Targets::from_status(&names).contains(&object.namespace)
-                })
-            }
-            Self::Needs(_) | Self::Awaits(_) => true,
-        }
-    }
-}
-
-/// All who stay and have to do with a CRD, its owners first.
-fn users<'a>(estate: &Estate<'a>, fates: &Fates<'a>, crd: &Crd) -> Vec<User<'a>> {
-    let owners = fates.staying().filter(|csv| owns(csv, crd));
-    let dependents = fates.staying().filter(|csv| needs(csv, crd));
-    let mut users: Vec<User<'_>> = owners.map(User::Owns).collect();
-    users.extend(dependents.map(User::Needs));
-    users.extend(waiting(estate, fates, crd).map(User::Awaits));
-    users
-}
-
-fn owns(csv: &ClusterServiceVersion, crd: &Crd) -> bool {
-    let owned = &csv.spec.custom_resource_definitions.owned;
-    owned.iter().any(|it| it.name == crd.name)
-}
-
-fn needs(csv: &ClusterServiceVersion, crd: &Crd) -> bool {
-    let required = &csv.spec.custom_resource_definitions.required;
-    required.iter().any(|it| it.name == crd.name)
-}
-
-fn has(csv: &ClusterServiceVersion, crd: &Crd) -> bool {
-    owns(csv, crd) || needs(csv, crd)
-}
-
-/// A Subscription that is about to install something that brings a CRD.
-fn waiting(estate: &Estate<'_>, fates: &Fates<'_>, crd: &Crd) -> Option<String> {
-    let key = |csv: &ClusterServiceVersion| {
-        format!("{}/{}", csv.namespace().unwrap_or_default(), csv.name_any())
-    };
-    let going: Vec<String> = fates.going().map(key).collect();
-    let alongside: Vec<&str> = alongside(crd).map(|(_, csv)| csv).collect();
-    let own = Reference::subscription(&estate.facts.subscription);
-    let waiting = estate.facts.subscriptions.iter().find(|it| {
-        let namespace = it.namespace().unwrap_or_default();
-        let csvs = csv_names(it);
-        let mut keys = csvs.iter().map(|name| format!("{namespace}/{name}"));
-        it.metadata.deletion_timestamp.is_none()
-            && Reference::subscription(it) != own
-            && keys.any(|key| {
-                alongside.contains(&key.as_str())
-                    && !estate.facts.leaving.contains(&key)
-                    && !going.contains(&key)
-            })
-    });
-    waiting.map(|it| format!("{}/{}", it.namespace().unwrap_or_default(), it.name_any()))
-}
-
-/// Whether it was there before any plan brought it.
-fn is_found(crd: &Crd) -> bool {
-    crd.annotations.contains_key(labels::FOUND)
 }
 
 /// Whether the operator looks after an object. What is in no namespace is everybody's.
@@ -286,13 +337,6 @@ fn is_served(estate: &Estate<'_>, object: &CustomResource) -> bool {
     }
 }
 
-/// The annotations that tell which ClusterServiceVersions it came with.
-fn alongside(crd: &Crd) -> impl Iterator<Item = (&str, &str)> {
-    let annotations = crd.annotations.iter();
-    let annotations = annotations.map(|(key, value)| (key.as_str(), value.as_str()));
-    annotations.filter(|(key, _)| key.starts_with(labels::INSTALLED_ALONGSIDE_PREFIX))
-}
-
 /// Takes the marks of the package off a CRD that stays: a merge patch, if it has any.
 ///
 /// What an operator leaves on it goes, whichever of its versions that was. What another one left that is
@@ -304,7 +348,7 @@ pub fn unmark(crd: &Crd, facts: &Facts) -> Option<Value> {
         labels.insert(estate.mark.clone(), Value::Null);
     }
     let mut annotations = Map::new();
-    for (key, csv) in alongside(crd) {
+    for (key, csv) in crd.alongside() {
         let Some((namespace, name)) = csv.split_once('/') else {
             continue;
         };
@@ -342,7 +386,7 @@ fn is_anothers(estate: &Estate<'_>, csv: &str) -> bool {
         })
 }
 
-fn is_done(plan: &InstallPlan) -> bool {
+pub(super) fn is_done(plan: &InstallPlan) -> bool {
     let status = plan.status.as_ref();
     status.is_some_and(|status| status.phase == InstallPlanPhase::Complete)
 }

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use serde::Serialize;
 
-use super::CSV;
+use super::{CSV, Estate};
 use crate::api::GROUP;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::install_plan::InstallPlan;
@@ -23,8 +24,10 @@ pub struct Wish {
     /// Dependencies that nobody else needs go as well; `Everything` has it in it.
     pub dependencies: bool,
     /// CRDs that go by name, with all their objects. No other goes that has objects, and none of these
-    /// objects.
+    /// objects. The names of others than the package's own say nothing.
     pub crds: BTreeSet<String>,
+    /// Nothing is waited for that somebody else has to do: the namespace goes, and the operator in it.
+    pub is_urgent: bool,
 }
 
 impl Wish {
@@ -32,16 +35,12 @@ impl Wish {
     pub fn of(subscription: &Subscription) -> Self {
         let annotations = subscription.annotations();
         let crds = annotations.get(labels::DELETE_CRDS);
-        let crds = crds.into_iter().flat_map(|names| names.split(','));
         let dependencies = annotations.get(labels::PRUNE_DEPENDENCIES);
         Self {
             policy: subscription.spec.removal(),
             dependencies: dependencies.is_some_and(|it| it == "true"),
-            crds: crds
-                .map(str::trim)
-                .filter(|name| !name.is_empty())
-                .map(str::to_owned)
-                .collect(),
+            is_urgent: false,
+            crds: crds.map(|text| names(text)).unwrap_or_default(),
         }
     }
 
@@ -63,16 +62,19 @@ impl Wish {
         };
         Self {
             policy,
+            is_urgent: true,
             ..Self::default()
         }
     }
 
-    /// What is wished for a dependency that goes by a policy: the same, but for CRDs that are named.
-    pub(super) fn for_dependency(&self, policy: RemovalPolicy) -> Self {
+    /// What is wished for a dependency that goes by a policy: the same, with those of the CRDs that are
+    /// named that are its own.
+    pub(super) fn for_dependency(&self, policy: RemovalPolicy, crds: BTreeSet<String>) -> Self {
         Self {
             policy,
             dependencies: self.prunes(),
-            crds: BTreeSet::new(),
+            crds,
+            is_urgent: false,
         }
     }
 
@@ -89,6 +91,13 @@ impl Wish {
     }
 }
 
+/// Names that are joined by commas. The admission policy of `deploy/base` reads them in the same way.
+pub(super) fn names(text: &str) -> BTreeSet<String> {
+    let names = text.split(',').map(str::trim);
+    let names = names.filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
+}
+
 /// What is in the cluster, as far as a removal has to know.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -103,6 +112,8 @@ pub struct Facts {
     pub leaving: BTreeSet<String>,
     /// The InstallPlans of the namespace.
     pub plans: Vec<Arc<InstallPlan>>,
+    /// InstallPlans of other namespaces that may bring a CRD that is to go.
+    pub plans_elsewhere: Vec<Arc<InstallPlan>>,
     /// The namespaces that operators of the namespace serve; nothing if there is not one
     /// OperatorGroup that says so.
     pub targets: Option<Targets>,
@@ -112,6 +123,10 @@ pub struct Facts {
     pub marked: Vec<Marked>,
     /// Kinds that cannot be listed: nobody knows which of their objects carry the mark.
     pub unlisted: Vec<Unlisted>,
+    /// What the API server said about kinds that may not be listed.
+    pub unread: Vec<String>,
+    /// Subscriptions and ClusterServiceVersions that are not what they should be: nobody knows what they use.
+    pub unreadable: Vec<String>,
 }
 
 /// A kind whose objects cannot be listed.
@@ -145,6 +160,8 @@ pub struct Crd {
     pub name: String,
     /// Its uid.
     pub uid: String,
+    /// Which of its versions was read.
+    pub resource_version: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Its annotations.
@@ -157,14 +174,68 @@ pub struct Crd {
     pub api_version: String,
     /// Kind of its objects.
     pub kind: String,
-    /// Its objects, or why nobody knows them.
+    /// Its objects, as many as were to be read, or why nobody knows them.
     pub objects: Result<Vec<CustomResource>, String>,
+    /// How many objects it has beside these.
+    pub more: usize,
 }
 
 impl Crd {
     /// Which object it is.
     pub fn reference(&self) -> Reference {
         Reference::crd(&self.name)
+    }
+
+    /// The namespaces of the ClusterServiceVersions that it came with.
+    pub fn namespaces(&self) -> BTreeSet<&str> {
+        let keys = self.alongside();
+        keys.filter_map(|(_, csv)| Some(csv.split_once('/')?.0))
+            .collect()
+    }
+
+    /// The annotations that tell which ClusterServiceVersions it came with.
+    pub(super) fn alongside(&self) -> impl Iterator<Item = (&str, &str)> {
+        let annotations = self.annotations.iter();
+        let annotations = annotations.map(|(key, value)| (key.as_str(), value.as_str()));
+        annotations.filter(|(key, _)| key.starts_with(labels::INSTALLED_ALONGSIDE_PREFIX))
+    }
+
+    /// Whether it was there before any plan brought it.
+    pub(super) fn is_found(&self) -> bool {
+        self.annotations.contains_key(labels::FOUND)
+    }
+
+    /// Whether it is one of those that Chandler itself lives by.
+    pub(super) fn is_chandlers(&self) -> bool {
+        let group = self.name.split_once('.').map(|(_, group)| group);
+        group == Some(GROUP)
+    }
+}
+
+/// How many objects of a CRD have to be known. There may be very many of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// None: nothing becomes of them.
+    Nothing,
+    /// Whether there are any.
+    One,
+    /// Every one.
+    All,
+}
+
+impl Listing {
+    /// What has to be known of a CRD, by its name and labels.
+    ///
+    /// Those of a CRD that stays count while the operator runs: it works off those that go already.
+    pub fn of(facts: &Facts, wish: &Wish, name: &str, labels: &BTreeMap<String, String>) -> Self {
+        let estate = Estate::of(facts);
+        if !estate.has_crd(name, labels) {
+            Self::Nothing
+        } else if wish.crds.contains(name) || estate.is_operated() {
+            Self::All
+        } else {
+            Self::One
+        }
     }
 }
 
@@ -177,6 +248,8 @@ pub struct CustomResource {
     pub name: String,
     /// Its uid.
     pub uid: String,
+    /// When it was made.
+    pub created: Option<Time>,
     /// Whether it is on its way out.
     pub is_going: bool,
     /// What it waits for then.

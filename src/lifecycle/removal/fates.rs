@@ -8,10 +8,12 @@
 //! - Dependencies go that nobody who stays needs. They give way to removals: of two that have what somebody
 //!   needs, the one that is removed goes and the dependency stays.
 
+use std::collections::BTreeSet;
+
 use kube::ResourceExt as _;
 
 use super::party::{Need, Party};
-use super::{Estate, Wish, is_of};
+use super::{Crd, Estate, Wish, is_being_removed, is_of, mark, owns};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::labels;
 use crate::api::subscription::{RemovalPolicy, Subscription};
@@ -88,6 +90,10 @@ impl<'a> Fates<'a> {
             members.map(|(at, _)| at).collect()
         };
         let own = &*estate.facts.subscription;
+        let staying = || {
+            let staying = subscriptions().filter(|it| it.metadata.deletion_timestamp.is_none());
+            staying.filter(|it| !is_same(it, own))
+        };
         let mut begun = vec![Begun {
             wish: wish.clone(),
             namespace: estate.namespace.clone(),
@@ -100,25 +106,23 @@ impl<'a> Fates<'a> {
             if members.is_empty() || is_own {
                 continue;
             }
-            if it.metadata.deletion_timestamp.is_none() {
-                if it.annotations().contains_key(labels::GENERATED_BY) {
-                    candidates.push(Candidate {
-                        subscription: it,
-                        members,
-                    });
-                }
+            // Whoever has another Subscription stays with that.
+            let is_shared = staying().any(|other| {
+                let mut members = members.iter();
+                !is_same(other, it) && members.any(|at| is_of(other, self.parties[*at].csv))
+            });
+            if is_shared {
                 continue;
             }
-            // Whoever has another Subscription stays with that.
-            let is_shared = subscriptions().any(|other| {
-                let stays = other.metadata.deletion_timestamp.is_none() && !is_same(other, own);
-                let mut members = members.iter();
-                stays && members.any(|at| is_of(other, self.parties[*at].csv))
-            });
-            let wish = Wish::of(it);
-            if wish.removes() && !is_shared {
+            let is_generated = it.annotations().contains_key(labels::GENERATED_BY);
+            if it.metadata.deletion_timestamp.is_none() && is_generated {
+                candidates.push(Candidate {
+                    subscription: it,
+                    members,
+                });
+            } else if is_being_removed(it) {
                 begun.push(Begun {
-                    wish,
+                    wish: Wish::of(it),
                     namespace: it.namespace().unwrap_or_default(),
                     members,
                 });
@@ -127,7 +131,10 @@ impl<'a> Fates<'a> {
         let parties = self.parties.iter().enumerate();
         let fates = parties.map(|(at, party)| {
             let is_removed = begun.iter().any(|it| it.members.contains(&at));
-            if is_removed || party.csv.metadata.deletion_timestamp.is_some() {
+            // One that is deleted while its Subscription is not comes back.
+            let is_deleted = party.csv.metadata.deletion_timestamp.is_some()
+                && !staying().any(|it| is_of(it, party.csv));
+            if is_removed || is_deleted {
                 Fate::Goes
             } else {
                 Fate::Stays
@@ -223,15 +230,48 @@ impl<'a> Fates<'a> {
     /// How a dependency goes, if a removal that is not held reaches it: the most careful of all that do
     /// counts.
     fn policy(&self, candidate: &Candidate<'_>) -> Option<RemovalPolicy> {
-        let reaching = self.removals.iter().filter(|removal| {
+        let reaching = self.reaching(candidate);
+        let mut policies: Vec<&RemovalPolicy> = reaching.map(|it| &it.wish.policy).collect();
+        policies.sort_by_key(|policy| **policy == RemovalPolicy::Everything);
+        policies.first().map(|policy| (*policy).clone())
+    }
+
+    /// The removals that take a dependency with them.
+    fn reaching(&self, candidate: &Candidate<'_>) -> impl Iterator<Item = &Begun> {
+        self.removals.iter().filter(move |removal| {
             let is_held = |at: &usize| self.outcomes[*at] == Fate::IsHeld;
             removal.wish.prunes()
                 && !removal.members.iter().any(is_held)
                 && self.reaches(removal, candidate)
+        })
+    }
+
+    /// The CRDs that removals name which take a dependency with them, and that are its own, or those of what
+    /// goes with it in turn; and what it names itself.
+    fn names(&self, candidate: &Candidate<'_>, crds: &[Crd]) -> BTreeSet<String> {
+        let reached = self.reached(&Begun {
+            wish: Wish::default(),
+            namespace: candidate.subscription.namespace().unwrap_or_default(),
+            members: candidate.members.clone(),
         });
-        let mut policies: Vec<&RemovalPolicy> = reaching.map(|it| &it.wish.policy).collect();
-        policies.sort_by_key(|policy| **policy == RemovalPolicy::Everything);
-        policies.first().map(|policy| (*policy).clone())
+        let named = self.reaching(candidate).flat_map(|it| &it.wish.crds);
+        let theirs = named.filter(|name| {
+            let mut reached = reached.iter();
+            self.has_crd(candidate, name, crds) || reached.any(|it| self.has_crd(it, name, crds))
+        });
+        theirs
+            .cloned()
+            .chain(Wish::of(candidate.subscription).crds)
+            .collect()
+    }
+
+    /// Whether a CRD is a dependency's, as far as is known.
+    fn has_crd(&self, candidate: &Candidate<'_>, name: &str, crds: &[Crd]) -> bool {
+        let mark = mark(candidate.subscription);
+        let mut members = candidate.members.iter();
+        let mut crds = crds.iter().filter(|crd| crd.name == name);
+        members.any(|at| owns(self.parties[*at].csv, name))
+            || crds.any(|crd| crd.labels.contains_key(&mark))
     }
 
     /// Whether a removal needs a dependency, be it through other dependencies.
@@ -294,6 +334,38 @@ impl<'a> Fates<'a> {
         let mut candidates = self.candidates.iter();
         let found = candidates.find(|it| is_same(it.subscription, dependency))?;
         self.policy(found)
+    }
+
+    /// The CRDs that the dependency of a Subscription that goes is to take with it by name.
+    pub(super) fn names_for(&self, dependency: &Subscription, crds: &[Crd]) -> BTreeSet<String> {
+        let mut candidates = self.candidates.iter();
+        match candidates.find(|it| is_same(it.subscription, dependency)) {
+            Some(found) => self.names(found, crds),
+            None => Wish::of(dependency).crds,
+        }
+    }
+
+    /// Whether a CRD goes by name with a dependency that goes.
+    pub(super) fn hands_over(&self, crd: &str, crds: &[Crd]) -> bool {
+        let mut pruned = self.candidates.iter().filter(|it| {
+            let mut members = it.members.iter();
+            members.any(|at| self.is_pruned(*at))
+        });
+        pruned.any(|it| self.has_crd(it, crd, crds) && self.names(it, crds).contains(crd))
+    }
+
+    /// Whether whoever has another operator removed named a CRD as well.
+    pub(super) fn is_named(&self, csv: &ClusterServiceVersion, crd: &str, crds: &[Crd]) -> bool {
+        let mut parties = self.parties.iter();
+        let Some(at) = parties.position(|it| std::ptr::eq(it.csv, csv)) else {
+            return false;
+        };
+        let mut removals = self.removals.iter();
+        let mut candidates = self.candidates.iter();
+        removals.any(|it| it.members.contains(&at) && it.wish.crds.contains(crd))
+            || candidates.any(|it| {
+                it.members.contains(&at) && self.is_pruned(at) && self.names(it, crds).contains(crd)
+            })
     }
 
     /// The others that are there when everything is over.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Wish;
+use super::facts::names;
 use crate::api::labels;
 use crate::api::subscription::{RemovalPolicy, Subscription};
 
@@ -76,6 +77,13 @@ pub fn put_back(subscription: &Subscription) -> Option<Value> {
         return None;
     }
     let before = Before::of(subscription);
+    // Whoever may write an annotation must not have us write a name for them that they may not: a wish adds to
+    // what was there, and so all of that is still in it.
+    let now = Wish::of(subscription).crds;
+    let delete_crds = before.delete_crds.as_deref().map(names);
+    let delete_crds = delete_crds.map(|names| names.intersection(&now).cloned().collect());
+    let delete_crds = delete_crds.map(|names: Vec<String>| names.join(","));
+    let delete_crds = delete_crds.filter(|names| !names.is_empty());
     let mut finalizers = others(subscription);
     let removes = [
         Some(RemovalPolicy::Operator),
@@ -90,7 +98,7 @@ pub fn put_back(subscription: &Subscription) -> Option<Value> {
             "finalizers": finalizers,
             "annotations": {
                 labels::PRUNE_DEPENDENCIES: before.prune_dependencies,
-                labels::DELETE_CRDS: before.delete_crds,
+                labels::DELETE_CRDS: delete_crds,
                 labels::BEFORE_REMOVAL: null,
             },
         },

@@ -31,8 +31,11 @@ pub(super) fn decide(estate: &Estate<'_>) -> Leftovers {
                     object: marked.object.clone(),
                     why,
                 });
-                all.unmarked
-                    .push(goes(marked, "it stays without its operator"));
+                // What is on its way out takes its marks with it.
+                if !marked.is_going {
+                    all.unmarked
+                        .push(goes(marked, "it stays without its operator"));
+                }
             }
         }
     }
@@ -53,6 +56,7 @@ fn goes(marked: &Marked, why: &str) -> Goes {
         is_going: marked.is_going,
         finalizers: marked.finalizers.clone(),
         uid: marked.uid.clone(),
+        ..Goes::default()
     }
 }
 
@@ -119,10 +123,31 @@ pub fn disown(marked: &Marked, facts: &Facts) -> Option<Value> {
     Some(json!({"metadata": {"labels": changes}}))
 }
 
+/// The groups of Kubernetes itself that have a dot in them. Others that end in `.k8s.io` are of CRDs.
+const BUILT_IN: [&str; 16] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+];
+
 /// Whether the package may have objects of a kind that cannot be listed: it is one of Kubernetes' own, or one
 /// that a plan brought for it.
 fn may_be_ours(estate: &Estate<'_>, unlisted: &Unlisted) -> bool {
-    let is_kubernetes = !unlisted.group.contains('.') || unlisted.group.ends_with(".k8s.io");
+    let group = unlisted.group.as_str();
+    let is_kubernetes = !group.contains('.') || BUILT_IN.contains(&group);
     let own = estate.facts.subscription.uid();
     let mut plans = estate.facts.plans.iter();
     is_kubernetes

@@ -10,6 +10,8 @@ use crate::api::labels;
 
 /// How many objects are told by name.
 const TOLD: usize = 5;
+/// What comes before the finalizers of an object that waits for them.
+const HELD_BY: &str = " (held by ";
 /// Finalizers that are worked off by themselves.
 const WORKED_OFF: [&str; 4] = [
     labels::CSV_CLEANUP_FINALIZER,
@@ -29,6 +31,21 @@ pub enum Move<'a> {
     Wait(&'a Stage),
     /// Everything is done: the Subscription may go.
     LetGo,
+}
+
+impl Stage {
+    /// The objects for which something is to be done, so many at a time.
+    pub fn portions(&self, size: usize) -> Vec<Self> {
+        let objects = self.objects.iter().filter(|it| !it.is_going);
+        let objects: Vec<Goes> = objects.cloned().collect();
+        let portions = objects.chunks(size.max(1));
+        portions
+            .map(|objects| Self {
+                step: self.step,
+                objects: objects.to_vec(),
+            })
+            .collect()
+    }
 }
 
 impl Removal {
@@ -76,7 +93,13 @@ impl Removal {
             Step::DeleteCustomResources => {
                 return Some((CUSTOM_RESOURCES_PRESENT, self.resources(stage)));
             }
-            Step::DeleteOperator => (OPERATOR_PRESENT, format!("removing {objects}")),
+            Step::AwaitCustomResources => {
+                return Some((CUSTOM_RESOURCES_PRESENT, self.worked_off(stage)));
+            }
+            Step::DeleteOperator => (
+                OPERATOR_PRESENT,
+                format!("removing {objects}{}", self.returning()),
+            ),
             Step::DeleteLeftovers => (
                 OPERATOR_PRESENT,
                 format!("removing what is left: {objects}"),
@@ -87,6 +110,10 @@ impl Removal {
                     "its CRDs are of others as well, which are being removed, and go after them: \
                      {objects}"
                 ),
+            ),
+            Step::DeleteRemainingResources => (
+                CUSTOM_RESOURCES_PRESENT,
+                format!("removing custom resources that are left: {objects}"),
             ),
             Step::DeleteDefinitions => (CRDS_PRESENT, format!("removing {objects}")),
             Step::Unmark | Step::Afterwards => (
@@ -107,22 +134,75 @@ impl Removal {
             "waiting until custom resources are gone: {}",
             named(&stage.objects)
         );
-        let held = stage.objects.iter().any(|it| !it.finalizers.is_empty());
-        if held && self.is_running {
-            text.push_str(
-                "; the operator is to work off their finalizers, and its log tells why it does not",
-            );
-        } else if held {
-            text.push_str(
-                "; the operator does not run and works off no finalizers: mend it, or remove them by hand",
-            );
-        }
+        text.push_str(self.worker(stage));
+        text.push_str(&self.returning());
         let _ = write!(
             text,
             "; to keep them after all, take the annotation {} off the Subscription",
             labels::DELETE_CRDS
         );
         text
+    }
+
+    /// Somebody else deleted them, and without the operator they would be there for ever.
+    fn worked_off(&self, stage: &Stage) -> String {
+        format!(
+            "waiting until custom resources are gone that somebody deleted: {}{}",
+            named(&stage.objects),
+            self.worker(stage)
+        )
+    }
+
+    /// Who works off the finalizers of custom resources.
+    fn worker(&self, stage: &Stage) -> &'static str {
+        let held = stage.objects.iter().any(|it| !it.finalizers.is_empty());
+        match (held, self.is_running) {
+            (false, _) => "",
+            (true, true) => {
+                "; the operator is to work off their finalizers, and its log tells why it does not"
+            }
+            (true, false) => {
+                "; the operator does not run and works off no finalizers: mend it, or remove them by hand"
+            }
+        }
+    }
+
+    /// What comes back as often as it is deleted.
+    fn returning(&self) -> String {
+        let later = self
+            .stages
+            .iter()
+            .filter(|stage| stage.step == Step::DeleteRemainingResources);
+        let returning = later.flat_map(|stage| &stage.objects);
+        let returning: Vec<Goes> = returning.filter(|it| it.comes_back).cloned().collect();
+        if returning.is_empty() {
+            return String::new();
+        }
+        format!(
+            "; custom resources are made anew when they are deleted, and go after the operator: {}",
+            named(&returning)
+        )
+    }
+}
+
+/// Whether something else is said than before, and not only of other objects, or of more or fewer of them. That
+/// somebody holds one is news.
+pub fn is_news(before: &str, now: &str) -> bool {
+    let gist = |text: &str| -> Option<(String, bool, String)> {
+        let (head, rest) = text.split_once(": ")?;
+        let (objects, tail) = rest.split_once("; ").unwrap_or((rest, ""));
+        let is_held = objects.contains(HELD_BY);
+        (!head.contains(';')).then(|| (head.to_owned(), is_held, tail.to_owned()))
+    };
+    before != now && (gist(before).is_none() || gist(before) != gist(now))
+}
+
+/// What is said of a stage while it is being done, beside its objects.
+pub fn so_far(message: &str, done: usize, all: usize) -> String {
+    let so_far = format!("({done} of {all} were deleted so far)");
+    match message.split_once("; ") {
+        Some((objects, tail)) => format!("{objects} {so_far}; {tail}"),
+        None => format!("{message} {so_far}"),
     }
 }
 
@@ -172,7 +252,7 @@ fn named(objects: &[Goes]) -> String {
         let _ = write!(text, "{}", it.object);
         let held = it.held_by();
         if !held.is_empty() {
-            let _ = write!(text, " (held by {})", held.join(", "));
+            let _ = write!(text, "{HELD_BY}{})", held.join(", "));
         }
     }
     match objects.len().saturating_sub(TOLD) {

@@ -1,4 +1,6 @@
 mod dependencies;
+mod names;
+mod order;
 mod owners;
 mod random;
 
@@ -12,6 +14,16 @@ use crate::api::subscription::RemovalPolicy;
 use crate::lifecycle::targets::Targets;
 
 const NAMESPACE: &str = "port";
+/// When Subscriptions were deleted.
+const DELETED: &str = "2026-01-01T00:00:00Z";
+
+/// What a Subscription says that is being removed by a policy.
+fn removed(policy: &str) -> Value {
+    json!({
+        "metadata": {"deletionTimestamp": DELETED, "finalizers": [labels::REMOVAL_FINALIZER]},
+        "spec": {"policy": {"removal": policy}},
+    })
+}
 
 pub(super) fn subscription(name: &str, more: &Value) -> Arc<Subscription> {
     let mut object = json!({
@@ -78,6 +90,7 @@ pub(super) fn crd(kind: &str, package: &str, objects: &[(&str, &str)]) -> Crd {
     Crd {
         name: crd_name(kind),
         uid: format!("crd-{kind}"),
+        resource_version: "7".to_owned(),
         labels: BTreeMap::from([(mark, String::new())]),
         annotations: BTreeMap::from([(alongside, format!("{NAMESPACE}/{csv}"))]),
         is_going: false,
@@ -85,6 +98,7 @@ pub(super) fn crd(kind: &str, package: &str, objects: &[(&str, &str)]) -> Crd {
         api_version: "example.com/v1".to_owned(),
         kind: kind.to_owned(),
         objects: Ok(objects.collect()),
+        more: 0,
     }
 }
 
@@ -147,7 +161,9 @@ fn with_going_owner(policy: &str) -> Facts {
     let mut shared = facts();
     shared.csvs.push(csv("quay", "mole", &["Gopher"], &[]));
     let more = json!({
-        "metadata": {"namespace": "quay", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "metadata": {
+            "namespace": "quay", "deletionTimestamp": DELETED, "finalizers": [labels::REMOVAL_FINALIZER],
+        },
         "spec": {"policy": {"removal": policy}},
     });
     shared.subscriptions.push(subscription("mole", &more));
@@ -373,25 +389,6 @@ fn who_needs_a_package_by_name_is_heard_in_its_namespace_only() {
 }
 
 #[test]
-fn a_crd_that_was_there_before_stays_with_its_objects_unless_it_is_named() {
-    let mut found = facts();
-    let annotations = &mut found.crds[0].annotations;
-    annotations.insert(labels::FOUND.to_owned(), "true".to_owned());
-    let removal = plan(&found, &everything());
-    let why = why_stays(&removal, "CustomResourceDefinition gophers.example.com");
-    assert!(why.contains("before"), "{why}");
-    assert_eq!(goes(&removal, Step::DeleteCustomResources), [""; 0]);
-    assert_eq!(
-        goes(
-            &plan(&found, &naming(everything())),
-            Step::DeleteDefinitions
-        )
-        .len(),
-        1
-    );
-}
-
-#[test]
 fn a_crd_that_is_about_to_be_installed_for_somebody_else_stays() {
     let mut awaited = facts();
     let csv = "quay/crane.v1".to_owned();
@@ -464,8 +461,25 @@ fn a_kind_that_cannot_be_listed_is_in_the_way_of_those_only_who_may_have_some_of
     facts.plans = vec![Arc::new(brought)];
     assert_ne!(plan(&facts, &operator()).next(), Move::Blocked);
     // Anybody may have some of what is Kubernetes' own.
-    facts.unlisted = vec![unlisted("apps", "Deployment")];
-    assert_eq!(plan(&facts, &operator()).next(), Move::Blocked);
+    for group in ["apps", "", "rbac.authorization.k8s.io"] {
+        facts.unlisted = vec![unlisted(group, "Any")];
+        assert_eq!(plan(&facts, &operator()).next(), Move::Blocked);
+    }
+    // Which a CRD is not, whatever its group is called.
+    facts.unlisted = vec![unlisted("snapshot.storage.k8s.io", "VolumeSnapshot")];
+    assert_ne!(plan(&facts, &operator()).next(), Move::Blocked);
+}
+
+#[test]
+fn whoever_cannot_be_read_keeps_what_they_may_use() {
+    let mut facts = facts();
+    facts.unreadable = vec!["ClusterServiceVersion quay/odd (no spec)".to_owned()];
+    assert_ne!(plan(&facts, &operator()).next(), Move::Blocked);
+    let removal = plan(&facts, &naming(everything()));
+    assert_eq!(removal.next(), Move::Blocked);
+    let (reason, message) = removal.told().unwrap();
+    assert_eq!(reason, "NotReadable");
+    assert!(message.contains("quay/odd (no spec)"), "{message}");
 }
 
 fn marked(kind: &str, name: &str) -> Marked {
@@ -653,7 +667,8 @@ fn a_wish_that_was_written_and_not_followed_is_taken_back_as_if_nothing_had_been
         let before = subscription("gopher", &before);
         assert_eq!(put_back(&before), None);
         let mut object = serde_json::to_value(&*before).unwrap();
-        let wish = naming(everything());
+        let mut wish = naming(everything());
+        wish.crds.extend(Wish::of(&before).crds);
         for _ in 0..2 {
             let now: Subscription = serde_json::from_value(object.clone()).unwrap();
             merge_patch(&mut object, &hand_over(&now, &wish));
@@ -699,5 +714,9 @@ fn a_namespace_that_goes_takes_nothing_from_elsewhere() {
         crds: BTreeSet::from(["a.b".to_owned()]),
         ..everything()
     };
-    assert_eq!(wish.in_namespace_that_goes(), operator());
+    let urgent = Wish {
+        is_urgent: true,
+        ..operator()
+    };
+    assert_eq!(wish.in_namespace_that_goes(), urgent);
 }

@@ -173,7 +173,10 @@ impl Preview {
             .filter(|stage| {
                 !matches!(
                     stage.step,
-                    Step::HandOverDependencies | Step::AwaitOthers | Step::Unmark
+                    Step::HandOverDependencies
+                        | Step::AwaitCustomResources
+                        | Step::AwaitOthers
+                        | Step::Unmark
                 )
             })
             .flat_map(|stage| stage.objects.iter().map(|it| (stage.step, it)))
@@ -345,9 +348,13 @@ fn title(step: Step) -> Option<&'static str> {
         Step::DeleteCustomResources => "custom resources, while the operator still runs",
         Step::DeleteOperator => "the operator",
         Step::DeleteLeftovers => "what it has",
+        Step::DeleteRemainingResources => "custom resources that another operator has until then",
         Step::DeleteDefinitions => "CRDs",
         Step::Afterwards => "at last",
-        Step::HandOverDependencies | Step::AwaitOthers | Step::Unmark => return None,
+        Step::HandOverDependencies
+        | Step::AwaitCustomResources
+        | Step::AwaitOthers
+        | Step::Unmark => return None,
     })
 }
 

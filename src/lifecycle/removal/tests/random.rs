@@ -20,6 +20,8 @@ struct Package {
     is_generated: bool,
     objects: Vec<usize>,
     was_found: bool,
+    /// Somebody deleted the first of its objects, and it is to work off a finalizer.
+    is_at_work: bool,
 }
 
 /// A cluster as removals see and change it.
@@ -96,15 +98,17 @@ fn package() -> impl Strategy<Value = Package> {
         any::<bool>(),
         prop::collection::vec(0..NAMESPACES.len(), 0..3),
         prop::bool::weighted(0.1),
+        prop::bool::weighted(0.3),
     )
         .prop_map(
-            |(kind, namespace, needs, is_generated, objects, was_found)| Package {
+            |(kind, namespace, needs, is_generated, objects, was_found, is_at_work)| Package {
                 kind,
                 namespace,
                 needs,
                 is_generated,
                 objects,
                 was_found,
+                is_at_work,
             },
         )
 }
@@ -144,6 +148,15 @@ fn world(packages: &[Package], serves_all: [bool; 2]) -> World {
             .collect();
         let objects: Vec<(&str, &str)> = objects.iter().map(|(a, b)| (&**a, &**b)).collect();
         let mut made = crd(kind, &name, &objects);
+        let targets = world.targets(namespace);
+        let mut own = made.objects.iter_mut().flatten();
+        if let Some(first) = own.next()
+            && package.is_at_work
+            && targets.contains(&first.namespace)
+        {
+            first.is_going = true;
+            first.finalizers = vec!["example.com/work".to_owned()];
+        }
         made.labels = BTreeMap::from([(mark, String::new())]);
         made.annotations.clear();
         if package.was_found {
@@ -172,14 +185,28 @@ impl World {
             .iter()
             .filter(|crd| crd.labels.contains_key(&mark) || wish.crds.contains(&crd.name));
         let namespace = subscription.namespace().unwrap();
-        Facts {
+        let mut facts = Facts {
             subscription: subscription.clone(),
             subscriptions: self.subscriptions.clone(),
             csvs: self.csvs.clone(),
             targets: Some(self.targets(&namespace)),
-            crds: crds.cloned().collect(),
             ..Facts::default()
-        }
+        };
+        // No more is read of a CRD than has to be known.
+        let read = crds.map(|crd| {
+            let mut crd = crd.clone();
+            let objects = crd.objects.as_mut().unwrap();
+            let all = objects.len();
+            match Listing::of(&facts, &wish, &crd.name, &crd.labels) {
+                Listing::Nothing => objects.clear(),
+                Listing::One => objects.truncate(1),
+                Listing::All => {}
+            }
+            crd.more = all - objects.len();
+            crd
+        });
+        facts.crds = read.collect();
+        facts
     }
 
     /// The namespaces that operators of a namespace serve.
@@ -202,6 +229,7 @@ impl World {
         let crds: Vec<&str> = wish.crds.iter().map(String::as_str).collect();
         annotations.insert(labels::DELETE_CRDS.to_owned(), crds.join(","));
         subscription.metadata.deletion_timestamp = Some(now());
+        subscription.metadata.finalizers = Some(vec![labels::REMOVAL_FINALIZER.to_owned()]);
     }
 
     fn delete_all(&mut self, deletions: &[(usize, Wish)]) {
@@ -245,7 +273,7 @@ impl World {
                     let wish = wish_for(&self.subscriptions[found], &facts, &wish);
                     self.delete(found, &wish);
                 }
-                Step::DeleteCustomResources => {
+                Step::DeleteCustomResources | Step::DeleteRemainingResources => {
                     let kind = &goes.object.kind;
                     let crd = self.crds.iter_mut().find(|it| it.kind == *kind).unwrap();
                     let objects = crd.objects.iter_mut().flatten();
@@ -253,6 +281,7 @@ impl World {
                     meant.next().unwrap().is_going = true;
                 }
                 Step::DeleteOperator => {
+                    self.check_is_idle(&goes.uid);
                     let mut csvs = self.csvs.iter_mut();
                     let csv = csvs.find(|it| it.uid().as_ref() == Some(&goes.uid));
                     Arc::make_mut(csv.unwrap()).metadata.deletion_timestamp = Some(now());
@@ -269,7 +298,11 @@ impl World {
                     let gone = patch["metadata"]["labels"].as_object().unwrap();
                     crd.labels.retain(|key, _| !gone.contains_key(key));
                 }
-                Step::StopPlans | Step::DeleteLeftovers | Step::AwaitOthers | Step::Afterwards => {
+                Step::StopPlans
+                | Step::AwaitCustomResources
+                | Step::DeleteLeftovers
+                | Step::AwaitOthers
+                | Step::Afterwards => {
                     unreachable!("there are none")
                 }
             }
@@ -277,12 +310,41 @@ impl World {
         true
     }
 
-    /// What is on its way out is gone.
+    /// An operator goes only when it has worked off everything that nobody else does.
+    fn check_is_idle(&self, uid: &str) {
+        for (crd, object) in self.objects().filter(|(_, it)| !it.finalizers.is_empty()) {
+            let workers = self.workers(&crd.name, object);
+            let workers: Vec<String> = workers.filter_map(|it| it.uid()).collect();
+            let is_the_last = workers == [uid.to_owned()];
+            assert!(!is_the_last, "{uid} has to work off {}", object.name);
+        }
+    }
+
+    /// Whoever works off the finalizers of an object.
+    fn workers(
+        &self,
+        crd: &str,
+        object: &CustomResource,
+    ) -> impl Iterator<Item = &Arc<ClusterServiceVersion>> {
+        self.csvs.iter().filter(move |it| {
+            let targets = self.targets(&it.namespace().unwrap());
+            it.metadata.deletion_timestamp.is_none()
+                && owns(it, crd)
+                && targets.contains(&object.namespace)
+        })
+    }
+
+    /// What is on its way out is gone, if nobody has to do anything about it or somebody does.
     fn sweep(&mut self) -> bool {
         let before = self.names();
+        let gone = self.objects().filter(|(crd, it)| {
+            let is_free = it.finalizers.is_empty() || self.workers(&crd.name, it).count() > 0;
+            it.is_going && is_free
+        });
+        let gone: BTreeSet<String> = gone.map(|(_, it)| it.uid.clone()).collect();
         for crd in &mut self.crds {
             if let Ok(objects) = &mut crd.objects {
-                objects.retain(|it| !it.is_going);
+                objects.retain(|it| !gone.contains(&it.uid));
             }
         }
         self.crds.retain(|it| !it.is_going);
@@ -358,6 +420,10 @@ fn needs(csv: &ClusterServiceVersion, crd: &str) -> bool {
     required.iter().any(|it| it.name == crd)
 }
 
+fn is_found(crd: &Crd) -> bool {
+    crd.annotations.contains_key(labels::FOUND)
+}
+
 /// What of the needs of an operator is met.
 fn met(world: &World, csv: &ClusterServiceVersion) -> Vec<String> {
     let required = &csv.spec.custom_resource_definitions.required;
@@ -378,6 +444,7 @@ fn operators_that_need_each_other_go_together() {
         is_generated,
         objects: Vec::new(),
         was_found: false,
+        is_at_work: false,
     };
     let packages = [
         package(0, &[1], false),
@@ -404,6 +471,7 @@ fn operators_that_need_each_other_stay_together_while_one_is_needed() {
         is_generated: false,
         objects: Vec::new(),
         was_found: false,
+        is_at_work: false,
     };
     let packages = [package(1, &[0]), package(0, &[2]), package(2, &[0])];
     let mut world = world(&packages, [false; 2]);
@@ -451,7 +519,7 @@ fn check(before: &World, after: &World) -> Result<(), TestCaseError> {
         }
     }
     // Nothing goes that nobody named, nor what somebody who stays serves, nor what was there before.
-    for (crd, object) in before.objects() {
+    for (crd, object) in before.objects().filter(|(_, it)| !it.is_going) {
         if after.objects().any(|(_, it)| it.uid == object.uid) {
             continue;
         }
@@ -460,16 +528,12 @@ fn check(before: &World, after: &World) -> Result<(), TestCaseError> {
         let is_named = after.removed.iter().any(|(package, wish)| {
             let owner = before.operator(package);
             let targets = before.targets(&owner.namespace().unwrap());
-            let is_theirs = wish.policy == RemovalPolicy::Everything
-                && owns(owner, &crd.name)
-                && targets.contains(&object.namespace);
-            wish.crds.contains(&crd.name) && (is_gone || is_theirs)
+            let is_theirs =
+                wish.policy == RemovalPolicy::Everything && targets.contains(&object.namespace);
+            wish.crds.contains(&crd.name) && owns(owner, &crd.name) && (is_gone || is_theirs)
         });
         prop_assert!(is_named, "{name} is gone for nobody");
-        prop_assert!(
-            is_gone || !crd.annotations.contains_key(labels::FOUND),
-            "{name} was there before"
-        );
+        prop_assert!(!is_found(crd), "{name} was there before");
         for csv in after.csvs.iter().filter(|it| owns(it, &crd.name)) {
             let targets = before.targets(&csv.namespace().unwrap());
             prop_assert!(
@@ -482,10 +546,9 @@ fn check(before: &World, after: &World) -> Result<(), TestCaseError> {
     for crd in &before.crds {
         let is_gone = after.crds.iter().all(|it| it.name != crd.name);
         let is_meant = after.removed.iter().any(|(package, wish)| {
-            let came_with = owns(before.operator(package), &crd.name)
-                && !crd.annotations.contains_key(labels::FOUND);
-            let goes_with = wish.policy == RemovalPolicy::Everything && came_with;
-            wish.crds.contains(&crd.name) || goes_with
+            let came_with = owns(before.operator(package), &crd.name) && !is_found(crd);
+            let goes_with = wish.policy == RemovalPolicy::Everything;
+            came_with && (wish.crds.contains(&crd.name) || goes_with)
         });
         prop_assert!(
             !is_gone || (is_meant && !after.has_user(&crd.name)),
@@ -505,10 +568,9 @@ fn check_nothing_is_left(before: &World, after: &World) -> Result<(), TestCaseEr
         }
         let objects = crd.objects.as_ref().unwrap();
         for (package, wish) in &after.removed {
-            let is_named = wish.crds.contains(&crd.name);
+            let came_with = owns(before.operator(package), &crd.name) && !is_found(crd);
+            let is_named = wish.crds.contains(&crd.name) && came_with;
             prop_assert!(!is_named, "{} is left, and {package} names it", crd.name);
-            let came_with = owns(before.operator(package), &crd.name)
-                && !crd.annotations.contains_key(labels::FOUND);
             let goes_with = wish.policy == RemovalPolicy::Everything && came_with;
             prop_assert!(
                 !goes_with || !objects.is_empty(),
