@@ -30,7 +30,7 @@ use crate::api::subscription::{Subscription, SubscriptionCondition};
 use crate::lifecycle::removal::{Facts, Move, Removal, Wish, last_written, plan, put_back};
 use crate::plan::apply::Applier;
 
-pub(crate) use act::hand_over;
+pub(crate) use act::{hand_over, put_back as take_back};
 pub(crate) use facts::Surroundings;
 
 /// How soon is looked whether something is gone that goes by itself.

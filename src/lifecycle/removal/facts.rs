@@ -30,12 +30,23 @@ pub struct Wish {
 impl Wish {
     /// The wish that a Subscription carries.
     pub fn of(subscription: &Subscription) -> Self {
-        let annotations = subscription.annotations();
-        let crds = annotations.get(labels::DELETE_CRDS);
+        let annotation = |key: &str| subscription.annotations().get(key).map(String::as_str);
+        Self::read(
+            subscription.spec.removal(),
+            annotation(labels::PRUNE_DEPENDENCIES),
+            annotation(labels::DELETE_CRDS),
+        )
+    }
+
+    /// A wish out of a policy and of what annotations say.
+    pub(super) fn read(
+        policy: RemovalPolicy,
+        dependencies: Option<&str>,
+        crds: Option<&str>,
+    ) -> Self {
         let crds = crds.into_iter().flat_map(|names| names.split(','));
-        let dependencies = annotations.get(labels::PRUNE_DEPENDENCIES);
         Self {
-            policy: subscription.spec.removal(),
+            policy,
             dependencies: dependencies.is_some_and(|it| it == "true"),
             crds: crds
                 .map(str::trim)
@@ -194,6 +205,8 @@ pub struct Marked {
     pub labels: BTreeMap<String, String>,
     /// The uids of its owners.
     pub owners: BTreeSet<String>,
+    /// Whether it was there before any plan brought it.
+    pub is_found: bool,
     /// Whether it is on its way out.
     pub is_going: bool,
     /// What it waits for then.
