@@ -530,11 +530,11 @@ async fn plans_that_bring_the_same_object_at_once_leave_all_their_marks_on_it() 
                     },
                 })
             };
-            let applied = (0..4).map(|at| {
+            let writes = (0..4).map(|at| {
                 let (applier, wanted) = (applier.clone(), marked(at));
                 async move { applier.apply(&wanted, How::ServerSideApply).await }
             });
-            futures::future::try_join_all(applied).await?;
+            futures::future::try_join_all(writes).await?;
             let (one, two) = (marked(4), marked(5));
             tokio::try_join!(
                 applier.apply(&one, How::ServerSideApply),
