@@ -60,7 +60,11 @@ pub const COPY_HASH: &str = "chandler.copy-hash";
 /// Annotation on a ClusterRole or ClusterRoleBinding: the Role or RoleBinding that it was made of, since its
 /// operator serves all namespaces. Ours: by it is seen that it goes when the operator does not any more.
 pub const LIFTED_FROM: &str = "chandler.lifted-from";
-/// Annotation, value `true`, on a CRD that was there before the first plan that brought it. Ours: by it
+/// Label on the Lease of a Chandler, whatever it is called. Ours: by it is seen whether somebody is there.
+pub const LEASE: &str = "chandler.lease";
+/// Annotation on the Lease of a Chandler that cares for some namespaces only: which, joined by commas.
+pub const WATCHED_NAMESPACES: &str = "chandler.watched-namespaces";
+/// Annotation, value `true`, on an object that was there before the first plan that brought it. Ours: by it
 /// is seen that it stays when its operator is removed.
 pub const FOUND: &str = "chandler.found";
 /// Annotation, value `true`, on a Subscription: the dependencies that were installed for it go with it.

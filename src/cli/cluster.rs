@@ -21,6 +21,7 @@ use super::standing::Standing;
 use crate::api::catalog_source::{CatalogSource, SourceType};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::install_plan::InstallPlan;
+use crate::api::labels;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription;
 use crate::catalog::index::Index;
@@ -201,18 +202,29 @@ impl Cluster {
         if !standing.messages.is_empty() || standing.healthy {
             return;
         }
-        if self.is_deserted().await {
+        if self.is_deserted(&standing.namespace).await {
             standing.messages.push(NOBODY.to_owned());
         }
     }
 
-    /// Whether it is known that no Chandler looks after the cluster. Who may not see Leases is told
-    /// nothing rather than something wrong.
-    pub(super) async fn is_deserted(&self) -> bool {
-        let named = ListParams::default().fields(&format!("metadata.name={LEASE}"));
-        let leases = Api::<Lease>::all(self.client.clone()).list(&named).await;
+    /// Whether it is known that no Chandler looks after a namespace, whatever its Lease is called. Who may not see
+    /// Leases is told nothing rather than something wrong.
+    pub(super) async fn is_deserted(&self, ns: &str) -> bool {
+        let api = Api::<Lease>::all(self.client.clone());
+        let marked = ListParams::default().labels(labels::LEASE);
+        // One that is older than the mark.
+        let named = ListParams::default().fields("metadata.name=chandler");
         let now = Timestamp::now();
-        leases.is_ok_and(|leases| !leases.iter().any(|lease| is_held(lease, now)))
+        for asked in [marked, named] {
+            let Ok(leases) = api.list(&asked).await else {
+                return false;
+            };
+            let mut leases = leases.iter();
+            if leases.any(|lease| is_held(lease, now) && is_for(lease, ns)) {
+                return false;
+            }
+        }
+        true
     }
 
     /// For whoever does more than read.
@@ -299,9 +311,7 @@ impl Cluster {
     }
 }
 
-/// The name that `chandler run` gives its Lease.
-const LEASE: &str = "chandler";
-const NOBODY: &str = "no Chandler looks after the cluster: no Lease named chandler is held; \
+const NOBODY: &str = "no Chandler looks after the namespace: nobody holds a Lease for it; \
      start one with `chandler deploy` or `chandler run`";
 /// How far clocks may be apart.
 const CLOCK_SKEW: i64 = 60;
@@ -317,6 +327,12 @@ fn is_held(lease: &Lease, now: Timestamp) -> bool {
     spec.holder_identity
         .is_some_and(|holder| !holder.is_empty())
         && age <= lasts.saturating_add(CLOCK_SKEW)
+}
+
+/// Whether whoever holds a Lease cares for a namespace: for all of them, unless it says for which.
+fn is_for(lease: &Lease, ns: &str) -> bool {
+    let namespaces = lease.annotations().get(labels::WATCHED_NAMESPACES);
+    namespaces.is_none_or(|namespaces| namespaces.split(',').any(|it| it == ns))
 }
 
 fn words(error: impl Into<anyhow::Error>) -> String {
@@ -411,6 +427,19 @@ mod tests {
         assert!(door.auth_info.token.is_none());
         assert!(door.auth_info.client_certificate_data.is_none());
         assert!(door.auth_info.impersonate.is_none());
+    }
+
+    #[rstest]
+    #[case::all(json!({}), true)]
+    #[case::some(json!({"chandler.watched-namespaces": "quay,port"}), true)]
+    #[case::others(json!({"chandler.watched-namespaces": "quay,portal"}), false)]
+    fn a_lease_says_which_namespaces_its_holder_cares_for(
+        #[case] annotations: Value,
+        #[case] expected: bool,
+    ) {
+        let lease = json!({"metadata": {"annotations": annotations}});
+        let lease: Lease = serde_json::from_value(lease).unwrap();
+        assert_eq!(is_for(&lease, "port"), expected);
     }
 
     #[rstest]

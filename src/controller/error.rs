@@ -44,6 +44,18 @@ impl Error {
         };
         matches!(source, kube::Error::Api(status) if status.code == 409 || status.code == 404)
     }
+
+    /// What the API server said, if it is that somebody may not do it.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        match self {
+            Self::Api {
+                source: kube::Error::Api(status),
+                ..
+            } if status.code == 403 => Some(&status.message),
+            Self::Object(crate::plan::apply::Error::Forbidden { message, .. }) => Some(message),
+            _ => None,
+        }
+    }
 }
 
 /// The first of several failures: what fails in one place keeps nobody from doing the rest.

@@ -15,7 +15,9 @@ use kube::{Api, Client};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::settings::Settings;
 use super::words;
+use crate::api::labels;
 
 /// The timings of Kubernetes' own components.
 const DURATION: Duration = Duration::from_secs(15);
@@ -29,6 +31,8 @@ pub(crate) struct Candidate {
     namespace: String,
     name: String,
     identity: String,
+    /// The namespaces that are cared for; all if there are none.
+    watched_namespaces: Vec<String>,
 }
 
 /// A lease that is held.
@@ -52,13 +56,15 @@ struct Observed {
 }
 
 impl Candidate {
-    pub(crate) fn new(client: Client, namespace: &str, name: &str, identity: String) -> Self {
+    /// One for what settings say.
+    pub(crate) fn new(client: Client, settings: &Settings) -> Self {
         Self {
-            api: Api::namespaced(client.clone(), namespace),
+            api: Api::namespaced(client.clone(), &settings.namespace),
             namespaces: Api::all(client),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            identity,
+            namespace: settings.namespace.clone(),
+            name: settings.lease.clone(),
+            identity: settings.identity.clone(),
+            watched_namespaces: settings.watched_namespaces.clone(),
         }
     }
 
@@ -106,7 +112,7 @@ impl Candidate {
 
     async fn try_acquire(&self, observed: &mut Observed) -> Result<Option<Lease>, kube::Error> {
         let Some(mut lease) = self.api.get_opt(&self.name).await? else {
-            let lease = Lease {
+            let mut lease = Lease {
                 metadata: ObjectMeta {
                     name: Some(self.name.clone()),
                     namespace: Some(self.namespace.clone()),
@@ -114,6 +120,7 @@ impl Candidate {
                 },
                 spec: Some(self.spec(0)),
             };
+            self.sign(&mut lease);
             let created = self.api.create(&PostParams::default(), &lease).await;
             if !created.as_ref().is_err_and(is_without_namespace) {
                 return taken(created);
@@ -140,6 +147,7 @@ impl Candidate {
         }
         let changes = spec.lease_transitions.unwrap_or_default();
         lease.spec = Some(self.spec(changes.saturating_add(1)));
+        self.sign(&mut lease);
         taken(
             self.api
                 .replace(&self.name, &PostParams::default(), &lease)
@@ -184,6 +192,17 @@ impl Candidate {
         format!(
             "nobody leads, and so nothing is installed: Lease {namespace}/{name} cannot be had: {why}; {advice}"
         )
+    }
+
+    /// Says what the lease is for, so that others see whether somebody cares for a namespace.
+    fn sign(&self, lease: &mut Lease) {
+        let labels = lease.metadata.labels.get_or_insert_default();
+        labels.insert(labels::LEASE.to_owned(), String::new());
+        let annotations = lease.metadata.annotations.get_or_insert_default();
+        match self.watched_namespaces.join(",") {
+            all if all.is_empty() => annotations.remove(labels::WATCHED_NAMESPACES),
+            some => annotations.insert(labels::WATCHED_NAMESPACES.to_owned(), some),
+        };
     }
 
     fn spec(&self, transitions: i32) -> LeaseSpec {

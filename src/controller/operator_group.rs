@@ -200,6 +200,8 @@ async fn annotate(
     let Some(value) = provided_apis::annotation(group, members, &others) else {
         return Ok(false);
     };
+    // The last operator leaves the group as it was without one.
+    let value = (!value.is_empty()).then_some(value);
     let patch = json!({"metadata": {"annotations": {labels::PROVIDED_APIS: value}}});
     let namespace = group.namespace().unwrap_or_default();
     let api = Api::<OperatorGroup>::namespaced(context.client.clone(), &namespace);

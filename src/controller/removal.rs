@@ -33,7 +33,7 @@ use crate::lifecycle::removal::{
 use crate::plan::apply::Applier;
 
 use act::PORTION;
-pub(crate) use act::hand_over;
+pub(crate) use act::{hand_over, put_back as take_back};
 pub(crate) use facts::Surroundings;
 
 /// How soon is looked whether something is gone that goes by itself.

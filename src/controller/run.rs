@@ -322,13 +322,7 @@ async fn lead(
     stop: &CancellationToken,
     writers: Writers,
 ) -> Result<(), Error> {
-    let settings = &context.settings;
-    let candidate = Candidate::new(
-        context.client.clone(),
-        &settings.namespace,
-        &settings.lease,
-        settings.identity.clone(),
-    );
+    let candidate = Candidate::new(context.client.clone(), &context.settings);
     let tell = |problem: Option<String>| {
         let told = context.leaderless.lock();
         *told.unwrap_or_else(PoisonError::into_inner) = problem;

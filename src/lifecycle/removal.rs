@@ -57,7 +57,7 @@ use crate::api::subscription::{RemovalPolicy, Subscription};
 pub use definitions::unmark;
 pub use facts::{Crd, CustomResource, Facts, Listing, Marked, Reference, Unlisted, Wish};
 use fates::{Dependencies, Fates};
-pub use handover::{hand_over, last_written, put_back};
+pub use handover::{hand_over, last_written, own_wish, put_back};
 pub use leftovers::disown;
 pub use progress::{Move, is_news, so_far};
 

@@ -9,7 +9,8 @@
 //!
 //! - [`adopt`]: what OLM wrote becomes ours, or its old values would stay for ever;
 //! - [`keep`]: other CSVs that own the same object, or were installed with the same CRD, stay in it, and so do
-//!   the marks of other packages that brought it;
+//!   the marks of other packages that brought it; and what was there before any plan is noted to have been, and
+//!   becomes no CSV's;
 //! - [`unknown`]: fields that the API does not know are left out with a warning, as for OLM, instead of
 //!   failing the whole object;
 //! - a binding whose role changed is deleted and made anew, because the API allows nothing else;
@@ -208,6 +209,14 @@ impl Applier {
                 self.leave_alone(&target, &kind).await
             }
             How::ServerSideApply => {
+                // Plans of two namespaces may bring the same object, and what the second one would keep has to be
+                // there when it looks.
+                let is_shared = self.writer == Writer::Plan && !kind.is_namespaced;
+                let turn = is_shared.then(|| self.turns.of(&target.to_string()));
+                let _turn = match &turn {
+                    Some(turn) => Some(turn.lock().await),
+                    None => None,
+                };
                 for _ in 1..ATTEMPTS {
                     match self.bring_to(object, &target, &kind).await {
                         Err(Error::Conflict { .. }) => {}
@@ -257,20 +266,36 @@ impl Applier {
         kind: &Kind,
     ) -> Result<Applied, Error> {
         let mut wanted = object.clone();
-        if let Some(live) = self.live(target, kind).await? {
+        let live = self.live(target, kind).await?;
+        let was_there = live.is_some();
+        if let Some(live) = live {
+            // What a plan brings may be of several versions until the last of them is gone. What runs is of one.
+            let is_of_plan = self.writer == Writer::Plan;
+            if is_of_plan && keep::was_found(&live) {
+                keep::found(&mut wanted);
+            }
             if has_other_role(&live, object) {
                 self.delete_binding(&live, target, kind).await?;
             } else {
                 let live = self.take_over(live, target, kind).await?;
-                // What a plan brings may be of several versions until the last of them is gone. What
-                // runs is of one.
-                if self.writer == Writer::Plan {
+                if is_of_plan {
                     keep::owners(&mut wanted, &live);
                     keep::marks(&mut wanted, &live);
+                    keep::version(&mut wanted, &live);
                 }
             }
         }
-        let (applied, _) = self.server_side_apply(wanted, target, kind).await?;
+        let (applied, live) = self.server_side_apply(wanted, target, kind).await?;
+        let is_of_others =
+            applied.status == StepStatus::Present && made_by_plan_at(&live).is_none();
+        if self.writer == Writer::Plan && !was_there && is_of_others {
+            // Somebody made it since it was looked for, and it is theirs.
+            let mut wanted = object.clone();
+            keep::found(&mut wanted);
+            keep::version(&mut wanted, &live);
+            let (applied, _) = self.server_side_apply(wanted, target, kind).await?;
+            return Ok(applied);
+        }
         Ok(applied)
     }
 

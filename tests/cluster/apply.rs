@@ -3,10 +3,11 @@
 use anyhow::{Context as _, ensure};
 use chandler::api::conditions::StepStatus;
 use chandler::plan::apply::{Applier, Error, FIELD_MANAGER, How};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::api::{Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt as _};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::support::case::{Case, on_cluster};
@@ -505,4 +506,79 @@ async fn may(case: &Case, namespace: &str, verb: &str, resource: &str) -> anyhow
         Ok(case.cluster.kubectl(&question).await.is_ok())
     })
     .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plans_that_bring_the_same_object_at_once_leave_all_their_marks_on_it() {
+    on_cluster(async |case| {
+        let namespace = case.namespace().await?;
+        let namespaces = Api::<Namespace>::all(case.client.clone());
+        let owner = namespaces.get(&namespace).await?.owner_ref(&());
+        let applier = Applier::new(case.client.clone());
+        // Another process: a replica that has just lost its Lease.
+        let other = Applier::new(case.client.clone());
+        for round in 0..4 {
+            let name = format!("{namespace}-{round}");
+            let marked = |at: usize| {
+                json!({
+                    "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000,
+                    "metadata": {
+                        "name": name, "ownerReferences": [owner],
+                        "labels": {
+                            "olm.managed": "true", format!("operators.coreos.com/p{at}.{namespace}"): "",
+                        },
+                    },
+                })
+            };
+            let writes = (0..4).map(|at| {
+                let (applier, wanted) = (applier.clone(), marked(at));
+                async move { applier.apply(&wanted, How::ServerSideApply).await }
+            });
+            futures::future::try_join_all(writes).await?;
+            let (one, two) = (marked(4), marked(5));
+            tokio::try_join!(
+                applier.apply(&one, How::ServerSideApply),
+                other.apply(&two, How::ServerSideApply)
+            )?;
+            let live = Api::<PriorityClass>::all(case.client.clone())
+                .get(&name)
+                .await?;
+            let marks = live.labels().keys();
+            let marks = marks.filter(|it| it.starts_with("operators.coreos.com/"));
+            ensure!(marks.count() == 6, "{:?}", live.labels());
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_there_before_is_marked_and_owned_by_nobody_and_what_olm_brought_is_taken_over() {
+    on_cluster(async |case| {
+        let namespace = case.namespace().await?;
+        let applier = Applier::new(case.client.clone());
+        let api = Api::<ConfigMap>::namespaced(case.client.clone(), &namespace);
+        let namespaces = Api::<Namespace>::all(case.client.clone());
+        let owner = namespaces.get(&namespace).await?.owner_ref(&());
+        for (labels, is_found) in [(json!({}), true), (json!({"olm.managed": "true"}), false)] {
+            let mut map = config_map(&namespace, &json!({"theirs": "1"}));
+            map["metadata"]["labels"] = labels;
+            let theirs: ConfigMap = serde_json::from_value(map)?;
+            api.create(&PostParams::default(), &theirs).await?;
+            let mut wanted = config_map(&namespace, &json!({"ours": "1"}));
+            wanted["metadata"]["labels"] = json!({"olm.managed": "true"});
+            wanted["metadata"]["ownerReferences"] = json!([owner]);
+            // The mark is kept by whoever comes later.
+            for _ in 0..2 {
+                applier.apply(&wanted, How::ServerSideApply).await?;
+            }
+            let live = api.get("settings").await?;
+            let mark = live.annotations().get("chandler.found");
+            ensure!(mark.is_some() == is_found, "{live:?}");
+            ensure!(live.owner_references().is_empty() == is_found, "{live:?}");
+            api.delete("settings", &DeleteParams::default()).await?;
+        }
+        Ok(())
+    })
+    .await;
 }

@@ -1,9 +1,13 @@
 //! `chandler uninstall`, `list` and `history` on a cluster.
 
+use std::path::Path;
+use std::process::Stdio;
+
 use anyhow::ensure;
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::CsvPhase;
 use chandler::api::subscription::Subscription;
+use http::Method;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, Patch, PatchParams};
@@ -13,20 +17,27 @@ use tokio::process::Command;
 
 use crate::support::case::on_cluster;
 use crate::support::controllers::Running;
+use crate::support::gateway::Gateway;
 use crate::support::install::{done, order};
 use crate::support::inventory::{self, Extent};
 use crate::support::scene::Scene;
 use crate::support::wares::stable;
 
-/// What a command said: its exit code, its data, and its words.
-async fn chandler(scene: &Scene<'_>, arguments: &[&str]) -> anyhow::Result<(i32, String, String)> {
-    let output = Command::new(env!("CARGO_BIN_EXE_chandler"))
+/// A command, about the namespace of a scene.
+fn command(scene: &Scene<'_>, arguments: &[&str], kubeconfig: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_chandler"));
+    command
         .args(arguments)
         .args(["-n", &scene.namespace])
         .arg("--kubeconfig")
-        .arg(scene.case.cluster.kubeconfig())
-        .output()
-        .await?;
+        .arg(kubeconfig);
+    command
+}
+
+/// What a command said: its exit code, its data, and its words.
+async fn chandler(scene: &Scene<'_>, arguments: &[&str]) -> anyhow::Result<(i32, String, String)> {
+    let kubeconfig = scene.case.cluster.kubeconfig();
+    let output = command(scene, arguments, kubeconfig).output().await?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok((
         output.status.code().unwrap_or(-1),
@@ -131,6 +142,102 @@ async fn a_removal_is_shown_then_asked_for_then_done() {
         Ok(())
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_wished_that_was_stopped_is_not_wished_by_the_next_one() {
+    on_cluster(async |case| {
+        let mut scene = Scene::uncared(case).await?;
+        scene.running = Some(Running::start(case, &[&scene.namespace]).await?);
+        order(&scene).await?;
+        done(&scene).await?;
+        scene.make("Gopher", "digger", &[]).await?;
+        let crd = scene.crd_of("Gopher");
+        let gateway = Gateway::start(case.client.clone(), &[&scene.namespace]).await?;
+        let held =
+            gateway.hold(|method, path| method == "DELETE" && path.contains("subscriptions"));
+        let all = [
+            "uninstall",
+            "gopher",
+            "--everything",
+            "--delete-crds",
+            &crd,
+            "--yes",
+        ];
+        let mut stopped = command(&scene, &all, &gateway.kubeconfig())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        held.is_reached().await;
+        stopped.kill().await?;
+        let written = scene.api::<Subscription>().get("gopher").await?;
+        ensure!(
+            written.metadata.deletion_timestamp.is_none()
+                && written.annotations().contains_key("chandler.delete-crds"),
+            "it was not stopped in between: {written:?}"
+        );
+        let (code, text, said) = chandler(&scene, &["uninstall", "gopher", "--yes"]).await?;
+        ensure!(code == 0, "{code} {text} {said}");
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        scene.resources("Gopher").get("digger").await?;
+        // Neither the CRDs nor what was installed for it was given up by anybody who got to the end.
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        for kind in ["Gopher", "Burrow"] {
+            let crd = crds.get(&scene.crd_of(kind)).await?;
+            ensure!(crd.metadata.deletion_timestamp.is_none(), "{kind} goes");
+        }
+        ensure!(scene.csvs().await? == ["burrow.v1.0.0"]);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wish_that_could_not_be_followed_for_all_attempts_is_taken_back() {
+    on_cluster(async |case| {
+        let scene = Scene::uncared(case).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        let gateway = Gateway::start(case.client.clone(), &[&scene.namespace]).await?;
+        // Somebody else writes to it whenever it is about to be deleted.
+        let subscriptions = scene.api::<Subscription>();
+        let meddle = async {
+            loop {
+                let is_meant = |method: &Method, path: &str| {
+                    method == "DELETE" && path.contains("subscriptions")
+                };
+                let held = gateway.hold(is_meant);
+                held.is_reached().await;
+                let note = json!({"metadata": {"annotations": {"note": held_at()}}});
+                let written = subscriptions
+                    .patch("gopher", &PatchParams::default(), &Patch::Merge(note))
+                    .await;
+                if let Err(error) = written {
+                    break anyhow::Error::from(error);
+                }
+                held.release();
+            }
+        };
+        let asked = ["uninstall", "gopher", "--everything", "--yes", "--no-wait"];
+        let mut stopped = command(&scene, &asked, &gateway.kubeconfig());
+        let output = tokio::select! {
+            output = stopped.output() => output?,
+            error = meddle => return Err(error),
+        };
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(!output.status.success(), "{said}");
+        let left = subscriptions.get("gopher").await?;
+        ensure!(left.metadata.deletion_timestamp.is_none(), "{left:?}");
+        ensure!(left.metadata.finalizers.is_none(), "{left:?}");
+        let removal = left.spec.policy.map(|policy| policy.removal.to_string());
+        ensure!(removal.unwrap_or_default().is_empty(), "it keeps the wish");
+        Ok(())
+    })
+    .await;
+}
+
+/// Something that is different each time.
+fn held_at() -> String {
+    k8s_openapi::jiff::Timestamp::now().to_string()
 }
 
 /// The ClusterRoles that an operator has, by its labels.

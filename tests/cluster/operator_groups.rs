@@ -379,7 +379,7 @@ async fn is_annotated(case: &Case, group: &OperatorGroup, expected: &str) -> any
     let expected = expected.to_owned();
     let is_so = move |group: Option<&OperatorGroup>| {
         let apis = group.and_then(|group| group.annotations().get("olm.providedAPIs"));
-        apis == Some(&expected)
+        group.is_some() && apis.map(String::as_str).unwrap_or_default() == expected
     };
     let api = groups(case, &namespace);
     case.wait(&api, &group.name_any(), &what, is_so).await

@@ -286,3 +286,46 @@ async fn a_conversion_webhook_needs_a_crd_of_its_own_and_an_operator_for_all_nam
     })
     .await;
 }
+
+#[tokio::test]
+async fn nobody_stops_converting_before_whoever_does_is_gone() {
+    on_cluster(async |case| {
+        let scene = Scene::without_group(case).await?;
+        scene.group_with(json!({})).await?;
+        let operator = scene
+            .operator("gopher", "1.0.0")
+            .owns("Gopher")
+            .supports(&["AllNamespaces"]);
+        let hooks = ["convert", "validate"].map(|it| webhook(&operator, it));
+        scene.with_crd(&operator, "Gopher").await?;
+        let operator = with_hooks(operator, &hooks);
+        scene.runs(&operator).await?;
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        let crd = operator.crd_name("Gopher");
+        let conversion = async || {
+            let conversion = crds.get(&crd).await?.spec.conversion;
+            anyhow::Ok(conversion.map_or_else(String::new, |it| it.strategy))
+        };
+        ensure!(conversion().await? == "Webhook");
+        let [deployment] = &*scene.names::<Deployment>().await? else {
+            anyhow::bail!("not one Deployment");
+        };
+        let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+        scene.patch::<Deployment>(deployment, held).await?;
+        scene
+            .delete::<ClusterServiceVersion>("gopher.v1.0.0")
+            .await?;
+        let is_going = |it: &Deployment| it.metadata.deletion_timestamp.is_some();
+        scene.until(deployment, "on its way out", is_going).await?;
+        // What it could do elsewhere is over by then, and what it converts is not.
+        let left = configurations(case, &scene.namespace).await?;
+        ensure!(left.is_empty(), "{left:?}");
+        ensure!(conversion().await? == "Webhook");
+        let free = json!({"metadata": {"finalizers": null}});
+        scene.patch::<Deployment>(deployment, free).await?;
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        ensure!(conversion().await? == "None");
+        Ok(())
+    })
+    .await;
+}

@@ -30,6 +30,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         if args.everything {
             preview.check_names()?;
         }
+        preview.check_rights(cluster.is_deserted(&namespace).await)?;
         if !args.yes {
             // Whoever is asked has to see it first.
             printer::show(&preview.text(true));

@@ -10,8 +10,8 @@ use kube::ResourceExt as _;
 use crate::api::subscription::{RemovalPolicy, Subscription};
 use crate::cli::cluster::Cluster;
 use crate::cli::failure::Failure;
-use crate::controller::removal::{Remover, hand_over};
-use crate::lifecycle::removal::Wish;
+use crate::controller::removal::{Remover, hand_over, take_back};
+use crate::lifecycle::removal::{Wish, own_wish};
 use crate::plan::apply::Applier;
 pub(in crate::cli) use preview::Preview;
 
@@ -59,8 +59,17 @@ impl Uninstall {
         })
     }
 
-    /// Writes the wish on the Subscription and deletes it.
+    /// Writes the wish on the Subscription and deletes it. If that does not succeed, the wish goes: whoever deletes
+    /// the Subscription later may not have it.
     pub(in crate::cli) async fn begin(&self, cluster: &Cluster) -> Result<(), Failure> {
+        let begun = self.hand_over(cluster).await;
+        if begun.is_err() {
+            self.take_back(cluster).await;
+        }
+        begun
+    }
+
+    async fn hand_over(&self, cluster: &Cluster) -> Result<(), Failure> {
         let Self {
             preview,
             remover,
@@ -69,20 +78,45 @@ impl Uninstall {
         let mut subscription = (*preview.subscription).clone();
         for _ in 1..ATTEMPTS {
             match hand_over(&remover.client, &subscription, wish).await {
-                Err(error) if error.is_stale() => {
-                    let found = cluster.find_subscription(&preview.namespace, &preview.name);
-                    match found.await?.filter(|it| it.uid() == subscription.uid()) {
-                        Some(found) => subscription = found,
-                        // Somebody else was quicker.
-                        None => return Ok(()),
-                    }
-                }
+                Err(error) if error.is_stale() => match self.found(cluster).await? {
+                    Some(found) => subscription = found,
+                    // Somebody else was quicker.
+                    None => return Ok(()),
+                },
                 outcome => return outcome.map_err(outside),
             }
         }
         hand_over(&remover.client, &subscription, wish)
             .await
             .map_err(outside)
+    }
+
+    async fn take_back(&self, cluster: &Cluster) {
+        for _ in 0..ATTEMPTS {
+            let problem = match self.found(cluster).await {
+                Ok(None) => return,
+                Err(failure) => failure.words(),
+                Ok(Some(found)) => match take_back(&self.remover.client, &found).await {
+                    Ok(()) => return,
+                    Err(error) if error.is_stale() => continue,
+                    Err(error) => error.to_string(),
+                },
+            };
+            tracing::warn!(%problem, "the Subscription keeps a wish for its removal, until somebody looks at it");
+            return;
+        }
+    }
+
+    /// The Subscription as it is now, if it is still there.
+    async fn found(&self, cluster: &Cluster) -> Result<Option<Subscription>, Failure> {
+        let Preview {
+            subscription,
+            namespace,
+            name,
+            ..
+        } = &self.preview;
+        let found = cluster.find_subscription(namespace, name).await?;
+        Ok(found.filter(|it| it.uid() == subscription.uid()))
     }
 }
 
@@ -110,9 +144,9 @@ async fn find(cluster: &Cluster, namespace: &str, name: &str) -> Result<Subscrip
     })
 }
 
-/// What is to go: what was said here, and at least what the Subscription says.
+/// What is to go: what was said here, and at least what the Subscription says of its own.
 fn wish(extent: &Extent, subscription: &Subscription) -> Wish {
-    let mut wish = Wish::of(subscription);
+    let mut wish = own_wish(subscription);
     if extent.everything {
         wish.policy = RemovalPolicy::Everything;
     } else if !wish.removes() {
@@ -126,4 +160,49 @@ fn wish(extent: &Extent, subscription: &Subscription) -> Wish {
 /// Why a cluster did not do it.
 pub(in crate::cli) fn outside(error: crate::controller::removal::Error) -> Failure {
     Failure::outside(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::labels;
+
+    fn subscription(metadata: &serde_json::Value, removal: &str) -> Subscription {
+        serde_json::from_value(json!({
+            "metadata": metadata,
+            "spec": {
+                "name": "db", "source": "hub", "sourceNamespace": "olm",
+                "policy": {"removal": removal},
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_is_wished_here_comes_on_top_of_what_the_subscription_says_of_its_own() {
+        let names = json!({"annotations": {labels::DELETE_CRDS: "a.b"}});
+        let its_own = subscription(&names, "Everything");
+        let extent = Extent {
+            crds: vec!["c.d".to_owned()],
+            ..Extent::default()
+        };
+        let wish = wish(&extent, &its_own);
+        assert_eq!(wish.policy, RemovalPolicy::Everything);
+        assert_eq!(wish.crds, ["a.b", "c.d"].map(str::to_owned).into());
+    }
+
+    #[test]
+    fn what_somebody_wished_before_who_was_stopped_is_not_wished_again() {
+        let abandoned = json!({"annotations": {
+            labels::DELETE_CRDS: "databases.x", labels::PRUNE_DEPENDENCIES: "true",
+            labels::BEFORE_REMOVAL: "{}",
+        }});
+        let abandoned = subscription(&abandoned, "Everything");
+        let wish = wish(&Extent::default(), &abandoned);
+        assert_eq!(wish.policy, RemovalPolicy::Operator);
+        assert!(!wish.dependencies);
+        assert!(wish.crds.is_empty(), "{:?}", wish.crds);
+    }
 }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{ListParams, Patch};
 use kube::{Api, Client, Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
@@ -25,6 +26,10 @@ use crate::plan::apply::Applier;
 
 /// How soon is looked whether everything is gone.
 const SOON: Duration = Duration::from_millis(200);
+/// How long Pods may take to go, beyond the time that they have for it: one whose node is gone never does.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How long Kubernetes gives Pods that say nothing about it.
+const GRACE: i64 = 30;
 
 /// What may carry the labels of an operator without being owned by it. The aggregated roles of its
 /// APIs are not among them: those belong to the APIs.
@@ -74,7 +79,8 @@ pub(super) async fn with_finalizer(
 pub(super) async fn finish(context: &Context, csv: ClusterServiceVersion) -> Result<Next, Error> {
     let all = context.caches.csvs.all();
     let others: Vec<&ClusterServiceVersion> = all.iter().map(|it| &**it).collect();
-    let is_done = clean_up(&context.client, &context.applier, &csv, &others).await?;
+    let now = context.now().0;
+    let is_done = clean_up(&context.client, &context.applier, &csv, &others, now).await?;
     Ok(if is_done {
         Next::Wait
     } else {
@@ -84,11 +90,15 @@ pub(super) async fn finish(context: &Context, csv: ClusterServiceVersion) -> Res
 
 /// Removes what a ClusterServiceVersion that was deleted leaves behind, and lets it go when there is
 /// nothing more. Tells whether that is so.
+///
+/// Its rights go first. Where it converts objects, its Pods go next, and only then nobody converts any more: an
+/// operator that still runs would read objects of the old version with fields missing, and write that back.
 pub(crate) async fn clean_up(
     client: &Client,
     applier: &Applier,
     csv: &ClusterServiceVersion,
     all: &[&ClusterServiceVersion],
+    now: Timestamp,
 ) -> Result<bool, Error> {
     let finalizers = csv.finalizers();
     if !finalizers
@@ -97,10 +107,14 @@ pub(crate) async fn clean_up(
     {
         return Ok(true);
     }
-    reset_conversions(client, applier, csv, all).await?;
     if !remove_labelled(applier, &ObjectKey::of(csv)).await? {
         return Ok(false);
     }
+    let resets = conversion_resets(applier, csv, all).await?;
+    if !resets.is_empty() && !stop(applier, csv, now).await? {
+        return Ok(false);
+    }
+    reset_conversions(client, &resets).await?;
     let rest: Vec<&String> = finalizers
         .iter()
         .filter(|it| *it != labels::CSV_CLEANUP_FINALIZER)
@@ -186,19 +200,68 @@ async fn remove_labelled(applier: &Applier, key: &ObjectKey) -> Result<bool, Err
     Ok(is_done)
 }
 
-/// A CRD that asks a webhook that is gone cannot be read any more.
-async fn reset_conversions(
-    client: &Client,
+/// Deletes the Deployments of an operator, each of which stays until its Pods are gone. Tells whether all of them
+/// are, or have had their time.
+async fn stop(
+    applier: &Applier,
+    csv: &ClusterServiceVersion,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let namespace = csv.namespace().unwrap_or_default();
+    let mut is_done = true;
+    for deployment in &csv.spec.install.spec.deployments {
+        let asked = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": deployment.name, "namespace": namespace},
+        });
+        let Some(live) = applier.get(&asked).await? else {
+            continue;
+        };
+        // Of the same name may be one that is another's, such as the version after it.
+        if !is_of_alone(&live, csv) {
+            continue;
+        }
+        if live.pointer("/metadata/deletionTimestamp").is_none() {
+            applier.delete_last(&live).await?;
+            is_done = false;
+        } else {
+            is_done &= has_had_its_time(&live, now);
+        }
+    }
+    Ok(is_done)
+}
+
+/// Whether an object is a ClusterServiceVersion's, and no other one's.
+fn is_of_alone(live: &Value, csv: &ClusterServiceVersion) -> bool {
+    let owners = live.pointer("/metadata/ownerReferences");
+    let owners = owners.and_then(Value::as_array).into_iter().flatten();
+    let csvs = owners.filter(|owner| owner["kind"] == "ClusterServiceVersion");
+    let mut uids = csvs.map(|owner| owner["uid"].as_str()).peekable();
+    uids.peek().is_some() && uids.all(|uid| uid == csv.uid().as_deref())
+}
+
+/// Whether the Pods of a Deployment that is on its way out should have been gone for long.
+fn has_had_its_time(deployment: &Value, now: Timestamp) -> bool {
+    let since = deployment.pointer("/metadata/deletionTimestamp");
+    let since = since.and_then(Value::as_str).and_then(|it| it.parse().ok());
+    let grace = deployment.pointer("/spec/template/spec/terminationGracePeriodSeconds");
+    let grace = grace.and_then(Value::as_i64).unwrap_or(GRACE);
+    let grace = Duration::from_secs(u64::try_from(grace).unwrap_or_default());
+    // Whatever cannot be read is not waited for.
+    since.is_none_or(|since: Timestamp| {
+        let age = now.duration_since(since);
+        !age.is_negative() && age.unsigned_abs() > grace + PATIENCE
+    })
+}
+
+/// What has to change so that no CRD asks a webhook that is gone: then nobody could read its objects any more.
+async fn conversion_resets(
     applier: &Applier,
     csv: &ClusterServiceVersion,
     all: &[&ClusterServiceVersion],
-) -> Result<(), Error> {
-    let names = conversion::crd_names(csv);
-    if names.is_empty() {
-        return Ok(());
-    }
+) -> Result<Vec<Value>, Error> {
     let mut crds = Vec::new();
-    for name in names {
+    for name in conversion::crd_names(csv) {
         crds.extend(applier.get(&crd(name)).await?);
     }
     let heirs: Vec<&ClusterServiceVersion> = all
@@ -210,11 +273,15 @@ async fn reset_conversions(
                 && ObjectKey::of(*it) != ObjectKey::of(csv)
         })
         .collect();
+    Ok(conversion::resets(csv, &heirs, &crds))
+}
+
+async fn reset_conversions(client: &Client, resets: &[Value]) -> Result<(), Error> {
     let api = Api::<CustomResourceDefinition>::all(client.clone());
-    for reset in conversion::resets(csv, &heirs, &crds) {
+    for reset in resets {
         let name = reset.pointer("/metadata/name").and_then(Value::as_str);
         let name = name.unwrap_or_default();
-        api.patch(name, &patching(), &Patch::Merge(&reset))
+        api.patch(name, &patching(), &Patch::Merge(reset))
             .await
             .map_err(Error::while_(format!(
                 "resetting the conversion of CRD {name}"
@@ -239,4 +306,49 @@ pub(super) async fn delete(context: &Context, key: &ObjectKey, uid: &str) -> Res
     });
     context.applier.delete(&asked).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::just_now("2026-01-01T00:00:00Z", json!(null), false)]
+    #[case::within_its_grace("2025-12-31T23:58:40Z", json!(null), false)]
+    #[case::for_long("2025-12-31T23:58:20Z", json!(null), true)]
+    #[case::with_more_grace("2025-12-31T23:58:20Z", json!(600), false)]
+    #[case::by_a_clock_ahead("2026-01-01T00:01:00Z", json!(0), false)]
+    fn pods_are_waited_for_as_long_as_they_have_and_a_minute_more(
+        #[case] since: &str,
+        #[case] grace: Value,
+        #[case] expected: bool,
+    ) {
+        let deployment = json!({
+            "metadata": {"deletionTimestamp": since},
+            "spec": {"template": {"spec": {"terminationGracePeriodSeconds": grace}}},
+        });
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(has_had_its_time(&deployment, now), expected);
+    }
+
+    #[test]
+    fn a_deployment_of_the_version_after_it_is_not_its_own() {
+        let csv: ClusterServiceVersion = serde_json::from_value(json!({
+            "metadata": {"name": "gopher.v1", "uid": "1"}, "spec": {},
+        }))
+        .unwrap();
+        let of = |uids: &[&str]| {
+            let owners: Vec<Value> = uids
+                .iter()
+                .map(|uid| json!({"kind": "ClusterServiceVersion", "uid": uid}))
+                .collect();
+            json!({"metadata": {"ownerReferences": owners}})
+        };
+        assert!(is_of_alone(&of(&["1"]), &csv));
+        assert!(!is_of_alone(&of(&["1", "2"]), &csv));
+        assert!(!is_of_alone(&of(&["2"]), &csv));
+        assert!(!is_of_alone(&of(&[]), &csv));
+    }
 }

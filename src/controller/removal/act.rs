@@ -224,7 +224,7 @@ pub(crate) async fn hand_over(
 }
 
 /// Takes the wish off a Subscription that was not deleted.
-pub(super) async fn put_back(client: &Client, subscription: &Subscription) -> Result<(), Error> {
+pub(crate) async fn put_back(client: &Client, subscription: &Subscription) -> Result<(), Error> {
     let Some(patch) = removal::put_back(subscription) else {
         return Ok(());
     };

@@ -90,6 +90,43 @@ impl Surroundings {
         })
     }
 
+    /// The same with what may be seen of it, and with what the API server says of the rest. Nothing may be done by
+    /// such a view: who else needs what goes may be where nobody looked.
+    pub(crate) async fn visible(
+        client: &Client,
+        namespace: &str,
+    ) -> Result<(Self, Vec<String>), Error> {
+        let originals = format!("!{}", labels::COPIED_FROM);
+        let mut unread = Vec::new();
+        let all = list(Api::all(client.clone()), "", "Subscriptions", identity).await;
+        let subscriptions = if let Some(all) = permitted(all, &mut unread)? {
+            all
+        } else {
+            let own = Api::namespaced(client.clone(), namespace);
+            list(own, "", "Subscriptions", identity).await?
+        };
+        let what = "ClusterServiceVersions";
+        let all = list(Api::all(client.clone()), &originals, what, trim_csv).await;
+        let csvs = if let Some(all) = permitted(all, &mut unread)? {
+            all
+        } else {
+            let own = Api::namespaced(client.clone(), namespace);
+            let own = list(own, &originals, what, trim_csv).await;
+            permitted(own, &mut unread)?.unwrap_or_default()
+        };
+        let plans = Api::namespaced(client.clone(), namespace);
+        let plans = list(plans, "", "InstallPlans", identity).await;
+        let groups = Api::namespaced(client.clone(), namespace);
+        let groups = list(groups, "", "OperatorGroups", identity).await;
+        let seen = Self {
+            subscriptions,
+            csvs,
+            plans: permitted(plans, &mut unread)?.unwrap_or_default(),
+            groups: permitted(groups, &mut unread)?.unwrap_or_default(),
+        };
+        Ok((seen, unread))
+    }
+
     /// A plan that is gone is on its way out as long as somebody carries it out.
     #[must_use]
     pub(crate) fn with_plans_at_work(mut self, at_work: &[Arc<InstallPlan>]) -> Self {
@@ -112,6 +149,19 @@ impl Surroundings {
         let status = group.status.as_ref()?;
         Some(Targets::from_status(&status.namespaces))
     }
+}
+
+/// What was read, or nothing if the API server does not permit it, which is noted.
+fn permitted<T>(read: Result<T, Error>, unread: &mut Vec<String>) -> Result<Option<T>, Error> {
+    let error = match read {
+        Ok(read) => return Ok(Some(read)),
+        Err(error) => error,
+    };
+    let Some(refusal) = error.refusal() else {
+        return Err(error);
+    };
+    unread.push(refusal.to_owned());
+    Ok(None)
 }
 
 /// One that cannot be read stops nothing here, and is told.
@@ -232,17 +282,23 @@ impl Remover {
         surroundings: &Surroundings,
         wish: &Wish,
     ) -> Result<Facts, Error> {
-        let mut facts = Facts {
-            subscription,
-            subscriptions: surroundings.subscriptions.clone(),
-            csvs: surroundings.csvs.clone(),
-            plans: surroundings.plans.clone(),
-            targets: surroundings.targets(),
-            unreadable: surroundings.unreadable.clone(),
-            ..Facts::default()
-        };
+        let mut facts = facts(subscription, surroundings);
         facts.crds = self.crds(&facts, wish).await?;
         Ok(facts)
+    }
+
+    /// The same for somebody who may not see CRDs, and what the API server says about that.
+    pub(crate) async fn visible(
+        &self,
+        subscription: Arc<Subscription>,
+        surroundings: &Surroundings,
+        wish: &Wish,
+    ) -> Result<(Facts, Option<String>), Error> {
+        let mut unread = Vec::new();
+        let mut facts = facts(subscription, surroundings);
+        let crds = self.crds(&facts, wish).await;
+        facts.crds = permitted(crds, &mut unread)?.unwrap_or_default();
+        Ok((facts, unread.pop()))
     }
 
     /// The CRDs that carry the mark of the package, and those that are named. Whose the latter are is not said
@@ -374,6 +430,19 @@ fn texts(object: &Value, pointer: &str) -> BTreeMap<String, String> {
     texts
         .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
         .collect()
+}
+
+/// What the surroundings tell, without CRDs.
+fn facts(subscription: Arc<Subscription>, surroundings: &Surroundings) -> Facts {
+    Facts {
+        subscription,
+        subscriptions: surroundings.subscriptions.clone(),
+        csvs: surroundings.csvs.clone(),
+        plans: surroundings.plans.clone(),
+        targets: surroundings.targets(),
+        unreadable: surroundings.unreadable.clone(),
+        ..Facts::default()
+    }
 }
 
 /// The version in which objects are stored, so that no webhook has to convert them, or else one that is

@@ -106,6 +106,7 @@ impl Remover {
                         .iter()
                         .map(|owner| owner.uid.clone())
                         .collect(),
+                    is_found: object.annotations().contains_key(labels::FOUND),
                     is_going: object.metadata.deletion_timestamp.is_some(),
                     finalizers: object.finalizers().to_vec(),
                 }

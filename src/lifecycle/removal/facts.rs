@@ -33,11 +33,22 @@ pub struct Wish {
 impl Wish {
     /// The wish that a Subscription carries.
     pub fn of(subscription: &Subscription) -> Self {
-        let annotations = subscription.annotations();
-        let crds = annotations.get(labels::DELETE_CRDS);
-        let dependencies = annotations.get(labels::PRUNE_DEPENDENCIES);
+        let annotation = |key: &str| subscription.annotations().get(key).map(String::as_str);
+        Self::read(
+            subscription.spec.removal(),
+            annotation(labels::PRUNE_DEPENDENCIES),
+            annotation(labels::DELETE_CRDS),
+        )
+    }
+
+    /// A wish out of a policy and of what annotations say.
+    pub(super) fn read(
+        policy: RemovalPolicy,
+        dependencies: Option<&str>,
+        crds: Option<&str>,
+    ) -> Self {
         Self {
-            policy: subscription.spec.removal(),
+            policy,
             dependencies: dependencies.is_some_and(|it| it == "true"),
             is_urgent: false,
             crds: crds.map(|text| names(text)).unwrap_or_default(),
@@ -267,6 +278,8 @@ pub struct Marked {
     pub labels: BTreeMap<String, String>,
     /// The uids of its owners.
     pub owners: BTreeSet<String>,
+    /// Whether it was there before any plan brought it.
+    pub is_found: bool,
     /// Whether it is on its way out.
     pub is_going: bool,
     /// What it waits for then.

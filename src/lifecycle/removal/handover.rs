@@ -38,6 +38,20 @@ impl Before {
     }
 }
 
+/// The wish that a Subscription carries of its own. One that somebody wrote on it who did not get to delete it
+/// is nobody's any more: what it said before that counts.
+pub fn own_wish(subscription: &Subscription) -> Wish {
+    if put_back(subscription).is_none() {
+        return Wish::of(subscription);
+    }
+    let before = Before::of(subscription);
+    Wish::read(
+        before.removal.unwrap_or(RemovalPolicy::Keep),
+        before.prune_dependencies.as_deref(),
+        before.delete_crds.as_deref(),
+    )
+}
+
 /// Writes on a Subscription what is to go with it: a merge patch.
 pub fn hand_over(subscription: &Subscription, wish: &Wish) -> Value {
     let is_deleted = subscription.metadata.deletion_timestamp.is_some();

@@ -62,6 +62,9 @@ fn goes(marked: &Marked, why: &str) -> Goes {
 
 /// Whose it is as well, if it is.
 fn why_not(estate: &Estate<'_>, marked: &Marked) -> Option<String> {
+    if marked.is_found {
+        return Some("it was there before the operator".to_owned());
+    }
     let mut others = estate.others.iter();
     let owner = others.find(|csv| {
         csv.uid().is_some_and(|uid| marked.owners.contains(&uid)) || names(marked, csv)
@@ -105,7 +108,7 @@ pub fn disown(marked: &Marked, facts: &Facts) -> Option<Value> {
         })
     });
     if let (true, Some(heir), None) = (
-        marked.object.namespace.is_empty(),
+        marked.object.namespace.is_empty() && !marked.is_found,
         heirs.next(),
         heirs.next(),
     ) {
@@ -118,6 +121,22 @@ pub fn disown(marked: &Marked, facts: &Facts) -> Option<Value> {
             (labels::OWNER_KIND, CSV.to_owned()),
         ] {
             changes.insert(key.to_owned(), json!(value));
+        }
+    }
+    if marked.is_found && other_mark(&estate, marked).is_none() {
+        // It was there before anybody brought it, and now nobody does any more. The note of that stays, for those
+        // who bring it again.
+        let ours = [
+            labels::MANAGED,
+            labels::OWNER,
+            labels::OWNER_NAMESPACE,
+            labels::OWNER_KIND,
+        ];
+        let keys = marked.labels.keys();
+        for key in keys
+            .filter(|key| ours.contains(&key.as_str()) || key.starts_with(labels::COMPONENT_PREFIX))
+        {
+            changes.insert(key.clone(), Value::Null);
         }
     }
     Some(json!({"metadata": {"labels": changes}}))

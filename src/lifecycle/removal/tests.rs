@@ -550,6 +550,43 @@ fn what_is_left_goes_unless_it_is_somebody_elses_as_well() {
     );
 }
 
+#[test]
+fn what_was_there_before_the_operator_stays_and_loses_every_mark_with_the_last_of_those_who_brought_it()
+ {
+    let mut facts = facts();
+    facts.csvs = vec![csv("quay", "mole", &[], &[])];
+    let mut found = Marked {
+        is_found: true,
+        ..marked("PriorityClass", "first")
+    };
+    found.object.namespace.clear();
+    found
+        .labels
+        .insert(labels::MANAGED.to_owned(), "true".to_owned());
+    facts.marked = vec![found];
+    let removal = plan(&facts, &operator());
+    assert!(goes(&removal, Step::DeleteLeftovers).is_empty());
+    why_stays(&removal, "PriorityClass first");
+    let unmarked = goes(&removal, Step::Unmark);
+    assert!(
+        unmarked.contains(&"PriorityClass first".to_owned()),
+        "{unmarked:?}"
+    );
+    assert_eq!(
+        disown(&facts.marked[0], &facts),
+        Some(json!({"metadata": {
+            "labels": {"operators.coreos.com/gopher.port": null, labels::MANAGED: null},
+        }}))
+    );
+    // Whoever is there and brought it as well does not come to own it.
+    let mark = "operators.coreos.com/mole.quay".to_owned();
+    facts.marked[0].labels.insert(mark, String::new());
+    assert_eq!(
+        disown(&facts.marked[0], &facts),
+        Some(json!({"metadata": {"labels": {"operators.coreos.com/gopher.port": null}}}))
+    );
+}
+
 fn install_plan(name: &str, phase: &str, owners: &[&str]) -> Arc<InstallPlan> {
     let owners: Vec<Value> = owners
         .iter()
@@ -675,6 +712,7 @@ fn a_wish_that_was_written_and_not_followed_is_taken_back_as_if_nothing_had_been
         }
         let mut written: Subscription = serde_json::from_value(object.clone()).unwrap();
         assert_eq!(Wish::of(&written), wish);
+        assert_eq!(own_wish(&written), Wish::of(&before));
         assert_eq!(written.finalizers(), [labels::REMOVAL_FINALIZER]);
         merge_patch(&mut object, &put_back(&written).unwrap());
         let after: Subscription = serde_json::from_value(object).unwrap();
@@ -685,6 +723,7 @@ fn a_wish_that_was_written_and_not_followed_is_taken_back_as_if_nothing_had_been
         // One that was deleted has what it was deleted with.
         written.metadata.deletion_timestamp = Some(random::now());
         assert_eq!(put_back(&written), None);
+        assert_eq!(own_wish(&written), wish);
     }
 }
 

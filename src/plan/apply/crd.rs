@@ -34,16 +34,16 @@ pub enum Conversion {
     ByCsv,
 }
 
-/// One at a time for each CRD: plans of two namespaces may bring the same one, and what the second
-/// would replace has to be there when it looks.
+/// One at a time for each CRD, and for whatever else is in no namespace: plans of two namespaces may bring the
+/// same one, and what the second would replace has to be there when it looks.
 #[derive(Debug, Default)]
 pub(super) struct Turns(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
 
 impl Turns {
-    fn of(&self, crd: &str) -> Arc<tokio::sync::Mutex<()>> {
+    pub(super) fn of(&self, object: &str) -> Arc<tokio::sync::Mutex<()>> {
         // Whoever panicked with it left a whole map: changes are single calls.
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        turns.entry(crd.to_owned()).or_default().clone()
+        turns.entry(object.to_owned()).or_default().clone()
     }
 }
 
@@ -176,12 +176,7 @@ impl Applier {
         {
             spec.shift_remove("conversion");
         }
-        // The CSVs that it was installed with are read and written back: somebody else may add one.
-        if let Some(version) = live.pointer("/metadata/resourceVersion")
-            && let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut)
-        {
-            metadata.insert("resourceVersion".to_owned(), version.clone());
-        }
+        keep::version(wanted, live);
     }
 
     /// Whether a CSV `namespace/name` exists, and is no copy, as far as can be told. The annotations of

@@ -3,23 +3,84 @@
 //! All plans write by one manager, so that each apply says everything that we want of an object. What
 //! an earlier plan wrote for another CSV is repeated, therefore.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Writer, adopt};
 use crate::api::labels::{
-    COMPONENT_PREFIX, INSTALLED_ALONGSIDE_PREFIX, OWNER, OWNER_KIND, OWNER_NAMESPACE,
+    COMPONENT_PREFIX, FOUND, INSTALLED_ALONGSIDE_PREFIX, MANAGED, OWNER, OWNER_KIND,
+    OWNER_NAMESPACE,
 };
 
-/// Keeps the CSVs that own the live object as owners. Kubernetes drops those that are gone.
-pub(super) fn owners(wanted: &mut Value, live: &Value) {
-    let kept: Vec<Value> = live
-        .pointer("/metadata/ownerReferences")
+/// Makes a write depend on what was read: what is kept was read in it, and somebody else may add to that.
+pub(super) fn version(wanted: &mut Value, live: &Value) {
+    if let Some(version) = live.pointer("/metadata/resourceVersion")
+        && let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        metadata.insert("resourceVersion".to_owned(), version.clone());
+    }
+}
+
+/// Whether a live object is nobody's who installs operators: it has no mark of a plan, no CSV for an owner, and
+/// nothing that OLM or Chandler wrote; or it was noted to be such.
+pub(super) fn was_found(live: &Value) -> bool {
+    let has = |pointer: &str, is_meant: &dyn Fn(&str) -> bool| {
+        let map = live.pointer(pointer).and_then(Value::as_object);
+        map.into_iter().flatten().any(|(key, _)| is_meant(key))
+    };
+    if has("/metadata/annotations", &|key| key == FOUND) {
+        return true;
+    }
+    let is_marked = has("/metadata/labels", &|key| {
+        [MANAGED, OWNER].contains(&key) || key.starts_with(COMPONENT_PREFIX)
+    });
+    let entries = live.pointer("/metadata/managedFields");
+    let mut entries = entries.and_then(Value::as_array).into_iter().flatten();
+    let is_written = entries.any(|entry| {
+        let manager = entry.get("manager").and_then(Value::as_str);
+        manager.is_some_and(|manager| manager.starts_with("chandler-"))
+            || [Writer::Plan, Writer::Lifecycle]
+                .iter()
+                .any(|writer| adopt::is_of_olm(entry, *writer))
+    });
+    !is_marked && !is_written && csvs(live).is_empty()
+}
+
+/// Notes that an object was there before any plan brought it. It is no CSV's then, and outlives all of them.
+pub(super) fn found(wanted: &mut Value) {
+    let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let is_namespaced = metadata.contains_key("namespace");
+    metadata.shift_remove("ownerReferences");
+    if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut)
+        && !is_namespaced
+    {
+        for key in [OWNER, OWNER_NAMESPACE, OWNER_KIND] {
+            labels.shift_remove(key);
+        }
+    }
+    let annotations = metadata.entry("annotations").or_insert(Value::Null);
+    if !annotations.is_object() {
+        *annotations = json!({});
+    }
+    if let Some(annotations) = annotations.as_object_mut() {
+        annotations.insert(FOUND.to_owned(), json!("true"));
+    }
+}
+
+/// The CSVs that own a live object.
+fn csvs(live: &Value) -> Vec<&Value> {
+    live.pointer("/metadata/ownerReferences")
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
         .filter(|owner| owner.get("kind").and_then(Value::as_str) == Some("ClusterServiceVersion"))
-        .cloned()
-        .collect();
+        .collect()
+}
+
+/// Keeps the CSVs that own the live object as owners. Kubernetes drops those that are gone.
+pub(super) fn owners(wanted: &mut Value, live: &Value) {
+    let kept: Vec<Value> = csvs(live).into_iter().cloned().collect();
     if kept.is_empty() {
         return;
     }
@@ -97,8 +158,9 @@ pub(super) fn conversion_is_taken(live: &Value, manager: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn csvs_stay_owners_and_other_owners_are_their_own_business() {
@@ -121,6 +183,50 @@ mod tests {
         let mut bare = json!({"metadata": {"name": "x"}});
         owners(&mut bare, &json!({"metadata": {}}));
         assert_eq!(bare, json!({"metadata": {"name": "x"}}));
+    }
+
+    #[rstest]
+    #[case::of_a_user(json!({"labels": {"team": "a"}, "managedFields": [{"manager": "kubectl"}]}), true)]
+    #[case::of_an_operator(json!({"ownerReferences": [{"kind": "Deployment", "uid": "1"}]}), true)]
+    #[case::noted_before(json!({"labels": {MANAGED: "true"}, "annotations": {FOUND: "true"}}), true)]
+    #[case::of_a_plan(json!({"labels": {MANAGED: "true"}}), false)]
+    #[case::of_a_package(json!({"labels": {"operators.coreos.com/gopher.port": ""}}), false)]
+    #[case::of_an_older_olm(json!({"labels": {OWNER: "gopher.v1"}}), false)]
+    #[case::of_a_csv(json!({"ownerReferences": [{"kind": "ClusterServiceVersion", "uid": "1"}]}), false)]
+    #[case::written_by_olm(json!({"managedFields": [{"manager": "catalog"}]}), false)]
+    #[case::written_by_us(json!({"managedFields": [{"manager": "chandler-lifecycle"}]}), false)]
+    fn what_was_there_before_any_plan_is_told_from_what_plans_brought(
+        #[case] metadata: Value,
+        #[case] expected: bool,
+    ) {
+        assert_eq!(was_found(&json!({"metadata": metadata})), expected);
+    }
+
+    #[test]
+    fn what_was_there_before_is_marked_and_becomes_no_csvs() {
+        let owner = json!({"kind": "ClusterServiceVersion", "name": "a.v1", "uid": "1"});
+        let mut map = json!({"metadata": {
+            "namespace": "port", "ownerReferences": [owner],
+            "labels": {MANAGED: "true", "operators.coreos.com/a.port": ""},
+        }});
+        found(&mut map);
+        let expected = json!({"metadata": {
+            "namespace": "port", "annotations": {FOUND: "true"},
+            "labels": {MANAGED: "true", "operators.coreos.com/a.port": ""},
+        }});
+        assert_eq!(map, expected);
+        let mut class = json!({"metadata": {
+            "annotations": {"note": "x"},
+            "labels": {
+                MANAGED: "true", OWNER: "a.v1", OWNER_NAMESPACE: "port",
+                OWNER_KIND: "ClusterServiceVersion",
+            },
+        }});
+        found(&mut class);
+        let expected = json!({"metadata": {
+            "annotations": {"note": "x", FOUND: "true"}, "labels": {MANAGED: "true"},
+        }});
+        assert_eq!(class, expected);
     }
 
     #[test]

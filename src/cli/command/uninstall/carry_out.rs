@@ -1,13 +1,15 @@
 //! From the deletion of a Subscription to the end of what goes with it.
 //!
-//! Whoever looks after the cluster does it, and here is only told how far it is. Where nobody shows any
-//! sign of life it is done from here, in the same way: both may happen at once without harm.
+//! Whoever looks after the namespace does it, and here is only told how far it is. Where nobody does, by the Leases,
+//! it is done from here, in the same way. Whoever gave a Lease back or let it expire writes no more: no plan of
+//! theirs is at work.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams};
 use tokio::time::Instant;
@@ -27,7 +29,7 @@ use crate::lifecycle::removal::{Move, plan};
 
 /// How often is looked.
 const PERIOD: Duration = Duration::from_millis(300);
-/// How long a sign of life is waited for.
+/// How often is looked whether anybody still does it.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// Tells what changes until everything is gone, or time is up.
@@ -37,11 +39,11 @@ pub(super) async fn follow(
     remover: &Remover,
     preview: &Preview,
 ) -> Result<(), Failure> {
-    let begun = Instant::now();
-    let deadline = begun + args.timeout;
-    let mut is_ours = cluster.is_deserted().await;
+    let mut looked = Instant::now();
+    let deadline = looked + args.timeout;
+    let mut is_ours = cluster.is_deserted(&preview.namespace).await;
     if is_ours {
-        printer::say("no Chandler looks after the cluster: it is done from here");
+        printer::say("no Chandler looks after the namespace: it is done from here");
     }
     let mut said = String::new();
     loop {
@@ -49,17 +51,25 @@ pub(super) async fn follow(
         if left.is_empty() {
             break;
         }
-        let told = left.first().and_then(|it| told(it));
-        if !is_ours && told.is_none() && begun.elapsed() > SILENCE {
-            is_ours = true;
-            printer::say("no Chandler does it: it is done from here");
+        if !is_ours && looked.elapsed() > SILENCE {
+            looked = Instant::now();
+            is_ours = cluster.is_deserted(&preview.namespace).await;
+            if is_ours {
+                printer::say("no Chandler does it any more: it is done from here");
+            }
         }
-        let mut line = told.unwrap_or_default();
+        let mut line = left.first().and_then(|it| told(it)).unwrap_or_default();
         if is_ours {
             for (at, subscription) in left.iter().enumerate() {
                 let step = match from_here(remover, subscription.clone()).await {
                     // Somebody does it after all, and was quicker: the next look tells.
                     Err(error) if error.is_stale() => continue,
+                    Err(error) if error.refusal().is_some() => {
+                        return Err(outside(error).hint(
+                            "you lack rights to do it from here: start Chandler, which goes on with it, or have \
+                             somebody run the command again who may look at the whole cluster",
+                        ));
+                    }
                     step => step.map_err(outside)?,
                 };
                 if at == 0 {
@@ -151,7 +161,8 @@ async fn from_here(
                 .iter()
                 .filter(|csv| csv.metadata.deletion_timestamp.is_some());
             if let Some(csv) = deleted.find(|csv| csv.uid().is_some_and(|uid| uid == goes.uid)) {
-                clean_up(&remover.client, &remover.applier, csv, &csvs).await?;
+                let now = Timestamp::now();
+                clean_up(&remover.client, &remover.applier, csv, &csvs, now).await?;
             }
         }
     }

@@ -28,6 +28,10 @@ pub(in crate::cli) struct Preview {
     pub(in crate::cli) removals: Vec<Part>,
     /// What the API server does not let the user look at.
     unread: Vec<String>,
+    /// What of it may have a say in what goes: operators elsewhere, and CRDs.
+    hidden: Vec<String>,
+    /// Why CRDs are not known, if they are not.
+    hidden_crds: Option<String>,
 }
 
 /// What goes with one Subscription.
@@ -47,8 +51,8 @@ impl Preview {
         wish: &Wish,
     ) -> Result<Self, Failure> {
         let namespace = subscription.namespace().unwrap_or_default();
-        let listed = Surroundings::list(&remover.client, &namespace).await;
-        let surroundings = listed.map_err(outside)?;
+        let seen = Surroundings::visible(&remover.client, &namespace).await;
+        let (surroundings, hidden) = seen.map_err(outside)?;
         let mut preview = Self {
             name: subscription.name_any(),
             policy: wish.policy.to_string(),
@@ -56,12 +60,15 @@ impl Preview {
             namespace,
             removals: Vec::new(),
             unread: Vec::new(),
+            hidden,
+            hidden_crds: None,
         };
         let mut leaving = std::collections::BTreeSet::new();
         let mut left = vec![(subscription, wish.clone())];
         while let Some((next, wish)) = left.pop() {
-            let read = remover.preview(next.clone(), &surroundings, &wish).await;
-            let mut facts = read.map_err(outside)?;
+            let read = remover.visible(next.clone(), &surroundings, &wish).await;
+            let (mut facts, hidden_crds) = read.map_err(outside)?;
+            preview.hidden_crds = preview.hidden_crds.or(hidden_crds);
             facts.leaving.clone_from(&leaving);
             let swept = remover.sweep(&next).await.map_err(outside)?;
             facts.marked = swept.marked;
@@ -94,6 +101,8 @@ impl Preview {
                 removal,
             });
         }
+        preview.hidden.extend(preview.hidden_crds.clone());
+        preview.unread.extend(preview.hidden.iter().cloned());
         preview.unread.sort();
         preview.unread.dedup();
         Ok(preview)
@@ -119,6 +128,12 @@ impl Preview {
             let failure = anyhow!("{} cannot be removed: {}", self.name, blocker.message);
             return Err(Failure::no(failure).hint(hint));
         }
+        if let (Some(why), Some(name)) = (&self.hidden_crds, wish.crds.first()) {
+            return Err(Failure::no(anyhow!(
+                "nobody can say what would go with CRD {name}: {why}"
+            ))
+            .hint("leave it out of --delete-crds, or ask somebody who may look at CRDs"));
+        }
         for name in &wish.crds {
             let stays =
                 own.removal.stays.iter().find(|it| {
@@ -137,6 +152,18 @@ impl Preview {
             }
         }
         Ok(())
+    }
+
+    /// Refuses what nobody else does and what cannot be done from here either: it would begin, and never end.
+    pub(in crate::cli) fn check_rights(&self, is_deserted: bool) -> Result<(), Failure> {
+        if !is_deserted || self.hidden.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::no(anyhow!(
+            "nothing was removed: no Chandler looks after the namespace, and you lack rights to do it from here: {}",
+            self.hidden.join("; ")
+        ))
+        .hint("start Chandler, or ask somebody who may look at the whole cluster"))
     }
 
     /// Refuses to leave CRDs behind without a word that have objects and were not named: whoever asks for
