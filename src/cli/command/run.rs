@@ -28,6 +28,8 @@ use crate::server::{self, Status};
 
 /// Long enough for whoever pulls something and for a plan that is about to be made of it.
 const CACHE_REST: Duration = Duration::from_hours(1);
+/// An upgrade of a cluster takes longer.
+const VERSION_REST: Duration = Duration::from_mins(5);
 /// What OpenShift calls the only object about the cluster's proxy.
 const PROXY: &str = "cluster";
 
@@ -48,6 +50,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             registries: session.options.registry.settings().clone(),
             proxy: PROXY.to_owned(),
             package_api: args.package_api_listen.is_some(),
+            version_rest: VERSION_REST,
             kube_version,
         };
         let stop = CancellationToken::new();

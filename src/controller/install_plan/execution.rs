@@ -64,7 +64,7 @@ pub(super) async fn run(
         namespace,
         steps: &begun.plan,
         statuses: begun.plan.iter().map(|step| step.status.clone()).collect(),
-        manifests: Manifests::new(context, namespace),
+        manifests: Manifests::new(context, plan),
         writer,
         misses_kinds_for_long: age >= KIND_GRACE,
         csvs: HashMap::new(),
