@@ -29,7 +29,7 @@ mod write;
 pub use add::{Added, NewBundle, Placement, Refusal, add};
 pub use error::Error;
 pub use image::{bundle_image, catalog_image};
-pub use pull::{PulledBundle, pull_bundle, write_bundle};
+pub use pull::{PulledBundle, bundle_of, pull_bundle, write_bundle};
 pub use push::push;
 pub use render::{Input, Problem, Rendered, Renderer};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::context::Context;
-use super::images;
+use super::images::{self, Images};
 use crate::catalog::index::Index;
-use crate::oci::ImageReference;
+use crate::oci::{self, ImageReference};
 use crate::plan::{BundleInput, Contents, ContentsError, Source};
 use crate::publish;
 use crate::resolver::Install;
@@ -17,6 +17,12 @@ pub(crate) enum Problem {
     Failed(String),
     /// Only another bundle helps.
     Unusable(String),
+}
+
+impl From<images::Late> for Problem {
+    fn from(late: images::Late) -> Self {
+        Self::Failed(late.to_string())
+    }
 }
 
 impl From<ContentsError> for Problem {
@@ -42,7 +48,7 @@ pub(crate) async fn read(
         });
     }
     let namespace = &install.catalog_namespace;
-    let (contents, image) = pull(context, &install.image, namespace, secrets)
+    let (contents, image) = pull(&context.images, &install.image, namespace, secrets)
         .await
         .map_err(|problem| in_bundle(&install.bundle, problem))?;
     Ok(BundleInput {
@@ -54,22 +60,22 @@ pub(crate) async fn read(
 
 /// Reads a bundle's image. Also says under which name it will always be the same.
 pub(crate) async fn pull(
-    context: &Context,
+    images: &Images,
     image: &str,
     catalog_namespace: &str,
     secrets: &[String],
 ) -> Result<(Contents, String), Problem> {
     let reference: ImageReference = image
         .parse()
-        .map_err(|error: crate::oci::Error| Problem::Unusable(error.to_string()))?;
-    let pulled = context
-        .images
-        .bundle(image, catalog_namespace, secrets)
-        .await;
+        .map_err(|error: oci::Error| Problem::Unusable(error.to_string()))?;
+    let pulled = images.bundle(image, catalog_namespace, secrets).await;
     let pulled = pulled.map_err(|error| match &error {
-        images::Error::Bundle(publish::Error::Bundle { .. } | publish::Error::NotABundle(_)) => {
-            Problem::Unusable(words(error))
-        }
+        images::Error::Bundle(
+            publish::Error::Bundle { .. }
+            | publish::Error::NotABundle(_)
+            | publish::Error::Image(oci::Error::TooLarge { .. }),
+        )
+        | images::Error::Image(oci::Error::TooLarge { .. }) => Problem::Unusable(words(error)),
         _ => Problem::Failed(words(error)),
     })?;
     let contents = Contents::of_bundle(&pulled.bundle)?;

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::images;
+use super::key::ObjectKey;
 use crate::api::conditions::InstallPlanPhase;
 use crate::api::install_plan::InstallPlan;
 use crate::oci::Digest;
@@ -26,6 +27,7 @@ pub(super) async fn keep_small(context: Arc<Context>, stop: CancellationToken) {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
+        forget_plans(&context);
         pause = match context.images.prune(needed(&context), rest).await {
             Ok(true) => rest,
             Ok(false) => BUSY.min(rest),
@@ -35,6 +37,16 @@ pub(super) async fn keep_small(context: Arc<Context>, stop: CancellationToken) {
             }
         };
     }
+}
+
+/// Nobody asks any more for what was fetched for a plan that is gone.
+fn forget_plans(context: &Context) {
+    let plans = &context.caches.install_plans;
+    context.plan_fetches.keep(|order| {
+        let name = order.plan.split(' ').next().unwrap_or_default();
+        let plan = plans.get(&ObjectKey::new(&order.namespace, name));
+        plan.is_some_and(|plan| is_living(&plan))
+    });
 }
 
 /// The images of catalogs that serve, so that an index that got lost can be made anew while the

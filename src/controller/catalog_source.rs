@@ -19,6 +19,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use self::origin::{Origin, Polling};
+use self::read::Followed;
 use self::status::Finding;
 use super::catalogs::Known;
 use super::context::Context;
@@ -34,6 +35,8 @@ use crate::resolver::{CatalogKey, Curation};
 /// How long after a failure a catalog is looked at again, at first and at most.
 const SOON: Duration = Duration::from_secs(1);
 const LATE: Duration = Duration::from_mins(1);
+/// How long after it was not its turn to be fetched a catalog is looked at again, if nobody calls it.
+const NOT_YET: Duration = Duration::from_secs(10);
 
 /// Looks at one CatalogSource.
 pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next, Error> {
@@ -56,8 +59,7 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
     };
     let template = object.metadata.annotations.as_ref();
     let template = template.and_then(|all| all.get(labels::CATALOG_IMAGE_TEMPLATE));
-    let template =
-        template.map(|text| template::fill(text, context.settings.kube_version.as_ref()));
+    let template = template.map(|text| template::fill(text, context.kube_version().as_ref()));
     if let Some(Ok(image)) = &template
         && *image != object.spec.image
     {
@@ -78,7 +80,9 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
     let known = if let Some(known) = fresh {
         known
     } else {
-        let known = read::read(context, &catalog, &object, &origin).await;
+        let Some(known) = read::read(context, &catalog, &object, &origin).await else {
+            return Ok(Next::After(NOT_YET));
+        };
         if context.catalogs.set(&catalog, known.clone()) {
             context.tell_users_of(&catalog);
             let labels = label(&catalog);
@@ -137,6 +141,7 @@ fn fail(context: &Context, catalog: &CatalogKey, problem: String) {
     let known = Known {
         content: None,
         problem: Some(problem),
+        warning: None,
         origin: String::new(),
         looked: Instant::now(),
         failing: None,
@@ -146,26 +151,43 @@ fn fail(context: &Context, catalog: &CatalogKey, problem: String) {
     }
 }
 
-/// Serves what the replica that leads serves.
+/// Serves what the replica that leads serves, and says the same of it.
 async fn follow(context: &Context, catalog: &CatalogKey, object: &CatalogSource) -> Next {
-    let Some(digest) = object.status.as_ref().map(|status| &status.digest) else {
+    let Some(status) = &object.status else {
         return Next::Wait;
     };
-    let known = context
-        .catalogs
-        .get(catalog)
-        .and_then(|known| known.content);
-    if digest.is_empty() || known.is_some_and(|content| content.digest == *digest) {
+    let problem = status::problem(status);
+    if status.digest.is_empty() && problem.is_none() {
         return Next::Wait;
     }
-    match read::read_digest(context, catalog, object, digest).await {
-        Some(known) => {
-            context.catalogs.set(catalog, known);
-            Next::Wait
-        }
-        // Nobody tells when the registry is back: the status stays as it is.
-        None => Next::Retry,
+    let known = context.catalogs.get(catalog);
+    let served = known.and_then(|known| known.content);
+    let (now, next) = match served {
+        // Nothing serves any more.
+        _ if status.digest.is_empty() => (None, Next::Wait),
+        Some(served) if served.digest == status.digest => (Some(served), Next::Wait),
+        served => match read::read_digest(context, catalog, object, &status.digest).await {
+            Followed::Content(found) => (Some(found), Next::Wait),
+            Followed::NotYet => (served, Next::After(NOT_YET)),
+            // Nobody tells when the registry is back: the status stays as it is.
+            Followed::Failed => (served, Next::Retry),
+        },
+    };
+    if now.is_none() && problem.is_none() {
+        return next;
     }
+    let known = Known {
+        content: now,
+        problem,
+        warning: None,
+        origin: String::new(),
+        looked: Instant::now(),
+        failing: None,
+    };
+    if context.catalogs.set(catalog, known) {
+        context.note_change();
+    }
+    next
 }
 
 async fn set_image(context: &Context, key: &ObjectKey, image: &str) -> Result<(), Error> {

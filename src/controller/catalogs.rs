@@ -16,6 +16,8 @@ pub(crate) struct Known {
     pub(crate) content: Option<Content>,
     /// Why newer content could not be read, if that is so.
     pub(crate) problem: Option<String>,
+    /// What does not keep it from being read, but may soon.
+    pub(crate) warning: Option<String>,
     /// What the spec named when it was last looked at.
     pub(crate) origin: String,
     /// When it was last looked at.
@@ -34,6 +36,18 @@ pub(crate) struct Content {
 }
 
 impl Known {
+    /// What is served for now by somebody who did not look yet whether there is something newer.
+    pub(crate) fn serving(content: Content) -> Self {
+        Self {
+            content: Some(content),
+            problem: None,
+            warning: None,
+            origin: String::new(),
+            looked: Instant::now(),
+            failing: None,
+        }
+    }
+
     /// What others can tell apart.
     fn essence(&self) -> (Option<&str>, Option<&str>) {
         let digest = self.content.as_ref().map(|content| content.digest.as_str());

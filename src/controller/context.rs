@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ObjectReference};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -41,6 +41,7 @@ use crate::api::subscription::Subscription;
 use crate::lifecycle::copied_csvs::Copy;
 use crate::plan::apply::Applier;
 use crate::resolver::CatalogKey;
+use crate::version::Version;
 
 /// What all controllers share.
 pub(crate) struct Context {
@@ -52,18 +53,22 @@ pub(crate) struct Context {
     pub(crate) components: Arc<Components>,
     pub(crate) queues: Queues,
     pub(crate) catalogs: Catalogs,
-    pub(crate) images: Images,
+    pub(crate) images: Arc<Images>,
     pub(crate) attempts: Attempts,
     /// The plans that are being carried out.
     pub(crate) plans_at_work: PlansAtWork,
     pub(crate) proxy: Proxy,
-    /// Bundles that are being fetched.
+    /// Bundles that are being fetched to make plans of.
     pub(crate) fetches: Fetches,
+    /// Bundles that are being fetched to carry plans out.
+    pub(crate) plan_fetches: Fetches,
     pub(crate) events: Recorder,
     pub(crate) metrics: Metrics,
     /// Counts what changed in the cluster, for those who show it.
     pub(crate) changes: watch::Sender<u64>,
     pub(crate) leads: AtomicBool,
+    /// The version of the cluster, which may be upgraded while we run.
+    pub(crate) kube_version: RwLock<Option<Version>>,
     /// Why this replica can neither lead nor see that another one does, if that is so.
     pub(crate) leaderless: Mutex<Option<String>>,
 }
@@ -164,6 +169,20 @@ impl Context {
     /// Whether this replica is the one that writes.
     pub(crate) fn leads(&self) -> bool {
         self.leads.load(Ordering::Acquire)
+    }
+
+    /// The version of the cluster, if it is known.
+    pub(crate) fn kube_version(&self) -> Option<Version> {
+        let version = self.kube_version.read();
+        version.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes note of the version of the cluster, and says whether it is another one.
+    pub(crate) fn set_kube_version(&self, version: Version) -> bool {
+        let known = self.kube_version.write();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let before = known.replace(version);
+        before != *known
     }
 
     /// Writes an object with its status, unless somebody wrote to it meanwhile.

@@ -6,17 +6,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
 use super::bundles::Problem;
 use crate::plan::BundleInput;
 
 /// What is here by then was never missing: nobody is told that it is on its way.
 const MOMENT: Duration = Duration::from_secs(1);
+
+/// The moment that somebody has who asks for several things, for all of them together.
+#[derive(Debug, Default)]
+pub(crate) struct Moment(OnceLock<Instant>);
+
+impl Moment {
+    /// When it is over. It begins with the first thing that has to be waited for.
+    fn end(&self) -> Instant {
+        *self.0.get_or_init(|| Instant::now() + MOMENT)
+    }
+}
 /// The first pause after a failure; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause that is of our own making.
@@ -80,6 +91,7 @@ impl Fetch {
         &mut self,
         limit: Option<Duration>,
         shortest: Duration,
+        moment: &Moment,
         fetch: impl FnOnce() -> F,
         wake: impl FnOnce() + Send + 'static,
     ) -> Arrival
@@ -95,6 +107,8 @@ impl Fetch {
             task.handle.abort();
         }
         let mut task = match underway.filter(|task| task.limit == limit) {
+            // Whoever waited for it once is woken, and need not wait again.
+            Some(task) if !task.handle.is_finished() => return self.goes_on(task),
             Some(task) => task,
             None => match self.stuck(shortest) {
                 Some((problem, pause)) if !pause.is_zero() => {
@@ -103,12 +117,8 @@ impl Fetch {
                 _ => Task::spawn(limit, fetch(), wake),
             },
         };
-        match task.wait().await {
-            None => {
-                self.task = Some(task);
-                let before = self.last.as_ref().map(|(_, problem)| problem.clone());
-                Arrival::Underway { before }
-            }
+        match task.wait(moment).await {
+            None => self.goes_on(task),
             Some(Ok(bundles)) => {
                 let here = Arc::new(bundles);
                 self.here = Some(here.clone());
@@ -120,6 +130,12 @@ impl Fetch {
                 Arrival::Stuck { problem, pause }
             }
         }
+    }
+
+    fn goes_on(&mut self, task: Task) -> Arrival {
+        self.task = Some(task);
+        let before = self.last.as_ref().map(|(_, problem)| problem.clone());
+        Arrival::Underway { before }
     }
 }
 
@@ -158,9 +174,9 @@ impl Task {
         }
     }
 
-    /// What came of it, or nothing if that takes longer than a moment.
-    async fn wait(&mut self) -> Option<Result<Bundles, Problem>> {
-        let ended = match timeout(MOMENT, &mut self.handle).await {
+    /// What came of it, or nothing if that takes longer than the moment.
+    async fn wait(&mut self, moment: &Moment) -> Option<Result<Bundles, Problem>> {
+        let ended = match timeout_at(moment.end(), &mut self.handle).await {
             Ok(ended) => ended,
             Err(_) if self.state.swap(LEFT, Ordering::AcqRel) == ENDED => (&mut self.handle).await,
             Err(_) => return None,
@@ -172,13 +188,14 @@ impl Task {
 impl Fetches {
     /// How far the bundles of a plan are. If nobody is at it, and it is time, `fetch` is begun; `wake`
     /// is called when it ends after this did. `limit` is how long `fetch` takes at the longest; with another
-    /// one it is begun anew. `shortest` is the shortest pause between two attempts. For each order, one
-    /// asks at a time.
+    /// one it is begun anew. `shortest` is the shortest pause between two attempts. What was just begun is
+    /// waited for until the `moment` is over. For each order, one asks at a time.
     pub(crate) async fn ask<F>(
         &self,
         order: &Order,
         limit: Option<Duration>,
         shortest: Duration,
+        moment: &Moment,
         fetch: impl FnOnce() -> F,
         wake: impl FnOnce() + Send + 'static,
     ) -> Arrival
@@ -186,14 +203,18 @@ impl Fetches {
         F: Future<Output = Result<Bundles, Problem>> + Send + 'static,
     {
         let mut known = self.lock(|all| all.remove(order)).unwrap_or_default();
-        let arrival = known.ask(limit, shortest, fetch, wake).await;
+        let arrival = known.ask(limit, shortest, moment, fetch, wake).await;
         self.lock(|all| all.insert(order.clone(), known));
         arrival
     }
 
     /// Gives up what is fetched for a namespace and not among these plans.
     pub(crate) fn keep_only(&self, namespace: &str, plans: &BTreeSet<String>) {
-        let is_wanted = |order: &Order| order.namespace != namespace || plans.contains(&order.plan);
+        self.keep(|order| order.namespace != namespace || plans.contains(&order.plan));
+    }
+
+    /// Gives up what is not wanted any more.
+    pub(crate) fn keep(&self, is_wanted: impl Fn(&Order) -> bool) {
         self.lock(|all| {
             all.retain(|order, fetch| {
                 let is_wanted = is_wanted(order);
@@ -230,8 +251,10 @@ mod tests {
     where
         F: Future<Output = Result<Bundles, Problem>> + Send + 'static,
     {
-        let limit = Some(Duration::from_mins(10));
-        fetches.ask(&order(), limit, shortest, fetch, || {}).await
+        let (limit, moment) = (Some(Duration::from_mins(10)), Moment::default());
+        let order = order();
+        let asked = fetches.ask(&order, limit, shortest, &moment, fetch, || {});
+        asked.await
     }
 
     async fn fine() -> Result<Bundles, Problem> {
@@ -269,8 +292,34 @@ mod tests {
         }
         assert_eq!(begun.load(Ordering::SeqCst), 1);
         gate.notify_one();
+        // Time only passes when nothing else can happen.
+        tokio::time::sleep(MOMENT).await;
         let arrival = ask(&fetches, Duration::ZERO, refused).await;
         assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_asks_for_many_things_waits_one_moment_for_all_and_none_the_next_time() {
+        let fetches = Fetches::default();
+        let never = std::future::pending::<Result<Bundles, Problem>>;
+        let ask_for_all = async || {
+            let (begun, moment) = (Instant::now(), Moment::default());
+            for plan in 0..20 {
+                let order = Order {
+                    plan: plan.to_string(),
+                    ..order()
+                };
+                let asked = fetches.ask(&order, None, Duration::ZERO, &moment, never, || {});
+                let arrival = asked.await;
+                assert!(matches!(arrival, Arrival::Underway { .. }), "{arrival:?}");
+            }
+            begun.elapsed()
+        };
+        // Timers go by milliseconds.
+        let a_bit_more = MOMENT + Duration::from_millis(50);
+        let first = ask_for_all().await;
+        assert!((MOMENT..a_bit_more).contains(&first), "{first:?}");
+        assert_eq!(ask_for_all().await, Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
@@ -314,14 +363,18 @@ mod tests {
             }
         };
         let none = Duration::ZERO;
-        fetches.ask(&order(), None, none, refused, wake()).await;
+        fetches
+            .ask(&order(), None, none, &Moment::default(), refused, wake())
+            .await;
         assert_eq!(woken.load(Ordering::SeqCst), 0);
         tokio::time::advance(LONGEST_PAUSE).await;
         let slow = || async {
             tokio::time::sleep(MOMENT * 2).await;
             Ok(Bundles::new())
         };
-        let arrival = fetches.ask(&order(), None, none, slow, wake()).await;
+        let arrival = fetches
+            .ask(&order(), None, none, &Moment::default(), slow, wake())
+            .await;
         // What was wrong before is told until it is known to be over.
         assert!(
             matches!(arrival, Arrival::Underway { before: Some(_) }),
@@ -329,7 +382,9 @@ mod tests {
         );
         tokio::time::sleep(MOMENT * 2).await;
         assert_eq!(woken.load(Ordering::SeqCst), 1);
-        let arrival = fetches.ask(&order(), None, none, refused, wake()).await;
+        let arrival = fetches
+            .ask(&order(), None, none, &Moment::default(), refused, wake())
+            .await;
         assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
     }
 
@@ -340,8 +395,8 @@ mod tests {
         let arrival = ask(&fetches, Duration::ZERO, never).await;
         assert!(matches!(arrival, Arrival::Underway { .. }), "{arrival:?}");
         let limit = Some(Duration::from_secs(2));
-        let order = order();
-        let changed = fetches.ask(&order, limit, Duration::ZERO, fine, || {});
+        let (order, moment) = (order(), Moment::default());
+        let changed = fetches.ask(&order, limit, Duration::ZERO, &moment, fine, || {});
         let arrival = changed.await;
         assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
     }

@@ -126,7 +126,7 @@ impl Overview {
 
     /// The version of the cluster.
     pub fn kube_version(&self) -> Option<Version> {
-        self.context.settings.kube_version.clone()
+        self.context.kube_version()
     }
 
     /// A number that changes whenever something that is watched does.

@@ -3,7 +3,7 @@
 use std::convert::identity;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use k8s_openapi::NamespaceResourceScope;
 use kube::api::{PatchParams, PostParams};
@@ -40,6 +40,7 @@ use crate::api::labels;
 use crate::catalog::source;
 use crate::lifecycle::copied_csvs::Copy;
 use crate::plan::apply::Applier;
+use crate::version::Version;
 
 /// Who writes, in the words of managedFields and Events.
 pub(crate) const MANAGER: &str = "chandler";
@@ -143,11 +144,11 @@ impl Controllers {
             instance: Some(settings.identity.clone()),
         };
         let context = Context {
-            images: Images::new(
+            images: Arc::new(Images::new(
                 client.clone(),
                 settings.registries.clone(),
                 settings.cache.clone(),
-            )?,
+            )?),
             caches: Caches::new(&settings),
             components: Components::new(&settings),
             queues: Queues {
@@ -167,11 +168,13 @@ impl Controllers {
             plans_at_work: PlansAtWork::default(),
             proxy: Proxy::default(),
             fetches: Fetches::default(),
+            plan_fetches: Fetches::default(),
             events: Recorder::new(client.clone(), reporter),
             metrics: Metrics::new(),
             applier: Applier::new(client.clone()),
             changes: watch::Sender::default(),
             leads: AtomicBool::new(false),
+            kube_version: RwLock::new(settings.kube_version.clone()),
             leaderless: Mutex::default(),
             settings,
             client,
@@ -230,6 +233,7 @@ impl Controllers {
                 })
         });
         tasks.spawn(cache::keep_small(context.clone(), stop.clone()));
+        tasks.spawn(follow_version(context.clone(), stop.clone()));
         let writers = Writers {
             namespaces: work.namespaces,
             install_plans: work.install_plans,
@@ -349,6 +353,38 @@ async fn lead(
     context.leads.store(false, Ordering::Release);
     kept?;
     Ok(())
+}
+
+/// Asks for the version of the cluster from time to time: operators that need a newer one may be had after
+/// an upgrade, and catalogs may be others.
+async fn follow_version(context: Arc<Context>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(context.settings.version_rest) => {}
+        }
+        let asked = tokio::select! {
+            () = stop.cancelled() => return,
+            asked = context.client.apiserver_version() => asked,
+        };
+        let version = match asked {
+            Ok(version) => Version::parse_tolerant(&version.git_version),
+            Err(error) => {
+                tracing::debug!(%error, "the version of the cluster cannot be asked for");
+                continue;
+            }
+        };
+        if let Ok(version) = version
+            && context.set_kube_version(version.clone())
+        {
+            tracing::info!(%version, "the cluster has another version");
+            context.note_change();
+            // Whoever leads later looks at everything then.
+            if context.leads() {
+                look_at_everything(&context);
+            }
+        }
+    }
 }
 
 /// What happened before this replica led was somebody else's to write.

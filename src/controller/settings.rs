@@ -32,7 +32,9 @@ pub struct Settings {
     pub proxy: String,
     /// Whether the API of packages is registered: somebody serves it beside the controllers.
     pub package_api: bool,
-    /// The version of the cluster.
+    /// How often the version of the cluster is asked for.
+    pub version_rest: Duration,
+    /// The version of the cluster when the process started.
     pub kube_version: Option<Version>,
 }
 

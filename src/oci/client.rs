@@ -55,6 +55,8 @@ pub struct Settings {
     pub manifest_bytes: u64,
     /// How large a blob may be.
     pub blob_bytes: u64,
+    /// How large all layers of an image may be together, packed.
+    pub image_bytes: u64,
 }
 
 impl Default for Settings {
@@ -71,6 +73,7 @@ impl Default for Settings {
             // Twice what registries take.
             manifest_bytes: 8 * 1024 * 1024,
             blob_bytes: 4 * 1024 * 1024 * 1024,
+            image_bytes: 4 * 1024 * 1024 * 1024,
         }
     }
 }

@@ -27,6 +27,9 @@ pub struct Limits {
     pub total_bytes: u64,
     /// Bytes of one wanted file.
     pub file_bytes: u64,
+    /// Bytes of all wanted files together, each as often as links lead to it, and of all names that
+    /// have to be remembered meanwhile: for whoever keeps what is handed over.
+    pub wanted_bytes: u64,
     /// Entries of all layers together.
     pub entries: u64,
     /// How many bytes may come out of each byte of a layer, on average. Only looked at once
@@ -43,6 +46,7 @@ impl Default for Limits {
         Self {
             total_bytes: 4 * 1024 * 1024 * 1024,
             file_bytes: 512 * 1024 * 1024,
+            wanted_bytes: 4 * 1024 * 1024 * 1024,
             entries: 1_000_000,
             ratio: 400,
         }
@@ -82,14 +86,35 @@ pub fn walk(
     limits: &Limits,
     sink: &mut Sink<'_>,
 ) -> Result<(), Error> {
-    let folder =
-        normalise(folder.trim_start_matches('/')).map_err(|_| Error::Path(folder.to_owned()))?;
+    let request = Request::new(folder, "")?;
+    follow(layers, BTreeSet::from([request]), limits, sink)
+}
+
+/// Hands every file below any of these folders to a sink, by its path in the image as the names of
+/// the folders begin it. The layers are read once for all of them.
+pub fn walk_folders(
+    layers: &[Layer<'_>],
+    folders: &[String],
+    limits: &Limits,
+    sink: &mut Sink<'_>,
+) -> Result<(), Error> {
+    let requests = folders
+        .iter()
+        .map(|folder| Request::new(folder, folder.trim_matches('/')))
+        .collect::<Result<_, Error>>()?;
+    follow(layers, requests, limits, sink)
+}
+
+/// Reads the layers for what is asked for, and again for where links lead.
+fn follow(
+    layers: &[Layer<'_>],
+    mut requests: BTreeSet<Request>,
+    limits: &Limits,
+    sink: &mut Sink<'_>,
+) -> Result<(), Error> {
+    let roots: BTreeSet<String> = requests.iter().map(|it| it.target.clone()).collect();
     let mut used = Used::default();
     let mut seen = BTreeSet::new();
-    let mut requests = BTreeSet::from([Request {
-        source: folder,
-        target: String::new(),
-    }]);
     for _ in 0..MAX_ROUNDS {
         let mut found = BTreeSet::new();
         let mut overlay = Overlay::default();
@@ -98,6 +123,7 @@ pub fn walk(
                 layer,
                 limits,
                 requests: &requests,
+                roots: &roots,
                 overlay: &mut overlay,
                 used: &mut used,
                 found: &mut found,
@@ -131,11 +157,22 @@ struct Request {
     target: String,
 }
 
+impl Request {
+    fn new(folder: &str, target: &str) -> Result<Self, Error> {
+        let source = normalise(folder.trim_start_matches('/'));
+        Ok(Self {
+            source: source.map_err(|_| Error::Path(folder.to_owned()))?,
+            target: target.to_owned(),
+        })
+    }
+}
+
 /// What was consumed so far, over all rounds.
 #[derive(Debug, Default)]
 struct Used {
     bytes: u64,
     entries: u64,
+    wanted: u64,
 }
 
 /// One reading of one layer.
@@ -143,6 +180,8 @@ struct Round<'a> {
     layer: &'a Layer<'a>,
     limits: &'a Limits,
     requests: &'a BTreeSet<Request>,
+    /// The folders that were asked for, as the sink knows them.
+    roots: &'a BTreeSet<String>,
     overlay: &'a mut Overlay,
     used: &'a mut Used,
     found: &'a mut BTreeSet<Request>,
@@ -215,7 +254,11 @@ impl Round<'_> {
             .requests
             .iter()
             .any(|request| covers(&request.source, &path) || covers(&path, &request.source));
-        if self.overlay.whiteout(&path) || !concerns || self.overlay.hides(&path, kind.is_dir()) {
+        let is_whiteout = self.overlay.whiteout(&path);
+        if is_whiteout || concerns {
+            self.keep(path.len() as u64)?;
+        }
+        if is_whiteout || !concerns || self.overlay.hides(&path, kind.is_dir()) {
             return Ok(());
         }
         if kind.is_dir() {
@@ -228,13 +271,15 @@ impl Round<'_> {
             let link = String::from_utf8_lossy(&link).into_owned();
             return self.link(&raw, &path, &link, kind);
         }
-        let targets: Vec<String> = self
+        // One folder may be in another one that is asked for as well.
+        let targets: BTreeSet<String> = self
             .requests
             .iter()
             .filter_map(|request| {
                 below(&request.source, &path).map(|rest| join(&request.target, rest))
             })
             .collect();
+        let targets: Vec<String> = targets.into_iter().collect();
         self.file(entry, &raw, &targets, sink)
     }
 
@@ -271,7 +316,7 @@ impl Round<'_> {
         if targets.is_empty() {
             return Ok(());
         }
-        if targets.iter().any(String::is_empty) {
+        if targets.iter().any(|target| self.roots.contains(target)) {
             return Err(self.refuse(raw, "it is a file where a folder is expected"));
         }
         if size > self.limits.file_bytes {
@@ -283,6 +328,9 @@ impl Round<'_> {
         }
         if raw.contains(char::REPLACEMENT_CHARACTER) {
             return Err(self.refuse(raw, "its name is not UTF-8"));
+        }
+        for _ in targets {
+            self.keep(size)?;
         }
         if let [target] = targets {
             return sink(target, entry, size);
@@ -302,6 +350,23 @@ impl Round<'_> {
             sink(target, &mut content.as_slice(), size)?;
         }
         Ok(())
+    }
+
+    /// Takes note of what somebody has to keep in memory.
+    fn keep(&mut self, bytes: u64) -> Result<(), Error> {
+        self.used.wanted += bytes;
+        if self.used.wanted <= self.limits.wanted_bytes {
+            return Ok(());
+        }
+        let folders: Vec<&str> = self.roots.iter().map(String::as_str).collect();
+        Err(Error::TooLarge {
+            reference: self.layer.digest.clone(),
+            what: match folders.join(", ").as_str() {
+                "" => "what is wanted of the image".to_owned(),
+                folders => format!("what is in {folders}, unpacked and all together,"),
+            },
+            limit: self.limits.wanted_bytes,
+        })
     }
 
     /// Where a link leads, relative to the image's root.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::blob_store::BlobStore;
 use super::client::{RawManifest, Registry, blocking};
-use super::layer::{Layer, Limits, Sink, walk};
+use super::layer::{Layer, Limits, Sink, walk, walk_folders};
 use super::layout::Layout;
 use super::manifest::{Manifest, Platform, choose, descriptor};
 use super::reference::LayoutVersion;
@@ -96,6 +96,8 @@ impl PulledImage {
 
 /// How deep indexes may lie in each other.
 const MAX_DEPTH: usize = 4;
+/// How many layers an image may have: one more than container engines take.
+const MAX_LAYERS: usize = 128;
 /// How large a manifest or a configuration may be.
 const MAX_DOCUMENT: u64 = 8 * 1024 * 1024;
 
@@ -135,6 +137,25 @@ pub async fn pull_image(
             }
             Err(places.error())
         }
+    }
+}
+
+/// An image that is whole in the store, without asking anybody; none if something of it is missing.
+pub async fn kept_image(
+    digest: &Digest,
+    options: &PullOptions,
+    store: &BlobStore,
+) -> Result<Option<PulledImage>, Error> {
+    let pull = Pull {
+        source: Source::Store,
+        name: digest.to_string(),
+        options,
+        store,
+    };
+    match pull.image(Some(digest.clone()), &LayoutVersion::Only).await {
+        Ok(image) => Ok(Some(image)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -178,8 +199,24 @@ pub fn files_of(
     folder: &str,
     limits: &Limits,
 ) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+    collect(|sink| each_file(image, folder, limits, sink))
+}
+
+/// The files below any of these folders of an image, by their path with the folder's name. The layers
+/// are worked through once for all folders: call it where blocking is allowed.
+pub fn files_below(
+    image: &PulledImage,
+    folders: &[String],
+    limits: &Limits,
+) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+    collect(|sink| read_layers(image, |layers| walk_folders(layers, folders, limits, sink)))
+}
+
+fn collect(
+    each: impl FnOnce(&mut Sink<'_>) -> Result<(), Error>,
+) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let mut files = BTreeMap::new();
-    each_file(image, folder, limits, &mut |path, content, _| {
+    each(&mut |path, content, _| {
         let mut bytes = Vec::new();
         content.read_to_end(&mut bytes)?;
         files.insert(path.to_owned(), bytes);
@@ -197,6 +234,13 @@ pub fn each_file(
     limits: &Limits,
     sink: &mut Sink<'_>,
 ) -> Result<(), Error> {
+    read_layers(image, |layers| walk(layers, folder, limits, sink))
+}
+
+fn read_layers(
+    image: &PulledImage,
+    read: impl FnOnce(&[Layer<'_>]) -> Result<(), Error>,
+) -> Result<(), Error> {
     let layers: Vec<Layer<'_>> = image
         .layers
         .iter()
@@ -209,7 +253,7 @@ pub fn each_file(
             }),
         })
         .collect();
-    walk(&layers, folder, limits, sink).map_err(|error| {
+    read(&layers).map_err(|error| {
         // Whatever a damaged layer looked like, that it is damaged is what matters.
         let mut all = image.layers.iter();
         match all.find(|layer| !image.store.verify(&layer.digest).unwrap_or(true)) {
@@ -222,6 +266,8 @@ pub fn each_file(
 enum Source {
     Registry(ImageReference),
     Layout(Layout),
+    /// Only what is in the store already.
+    Store,
 }
 
 struct Pull<'a> {
@@ -255,9 +301,6 @@ impl Pull<'_> {
                 reason: "it leads through too many indexes".into(),
             });
         };
-        let config = descriptor(&manifest.config, &self.name)?;
-        self.blob(&config.0, config.1).await?;
-        let labels = self.labels(&config.0, &manifest.config.media_type)?;
         let layers: Vec<PulledLayer> = manifest
             .layers
             .iter()
@@ -271,6 +314,10 @@ impl Pull<'_> {
                 })
             })
             .collect::<Result<_, Error>>()?;
+        self.check_size(&layers)?;
+        let config = descriptor(&manifest.config, &self.name)?;
+        self.blob(&config.0, config.1).await?;
+        let labels = self.labels(&config.0, &manifest.config.media_type)?;
         let wanted: BTreeMap<Digest, u64> = layers
             .iter()
             .map(|layer| (layer.digest.clone(), layer.size))
@@ -294,6 +341,30 @@ impl Pull<'_> {
         })
     }
 
+    /// Refuses what nobody wants to wait for, before the first byte of it came.
+    fn check_size(&self, layers: &[PulledLayer]) -> Result<(), Error> {
+        if layers.len() > MAX_LAYERS {
+            return Err(Error::BadManifest {
+                reference: self.name.clone(),
+                reason: format!(
+                    "it has {} layers, and more than {MAX_LAYERS} are not taken",
+                    layers.len()
+                ),
+            });
+        }
+        let sizes = layers.iter().map(|layer| layer.size);
+        let total = sizes.fold(0, u64::saturating_add);
+        let limit = self.options.registry.settings().image_bytes;
+        if total > limit {
+            return Err(Error::TooLarge {
+                reference: self.name.clone(),
+                what: format!("the image of {total} bytes in {} layers", layers.len()),
+                limit,
+            });
+        }
+        Ok(())
+    }
+
     /// A manifest: from the store if its digest is known and it is there, otherwise from the
     /// source, and into the store.
     async fn manifest(
@@ -311,6 +382,7 @@ impl Pull<'_> {
             });
         }
         let raw = match &self.source {
+            Source::Store => return Err(self.not_kept("manifest")),
             Source::Layout(layout) => layout.manifest(version)?,
             Source::Registry(image) => {
                 let image = match digest {
@@ -345,8 +417,17 @@ impl Pull<'_> {
                 blocking(move || copy(&path, &copied, &name, &store)).await?;
                 reporter.progress(digest, size, size);
             }
+            Source::Store => return Err(self.not_kept(&format!("blob {digest}"))),
         }
         Ok(())
+    }
+
+    fn not_kept(&self, what: &str) -> Error {
+        Error::NotFound {
+            reference: self.name.clone(),
+            place: "the cache".into(),
+            what: what.to_owned(),
+        }
     }
 
     fn labels(&self, digest: &Digest, media_type: &str) -> Result<BTreeMap<String, String>, Error> {
@@ -400,4 +481,75 @@ fn copy(path: &Path, digest: &Digest, name: &str, store: &BlobStore) -> Result<(
     }
     download.finish(&format!("the file {}", path.display()))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::oci::client::Settings;
+
+    /// Pulls an image with layers of these sizes, none of which exists, out of an OCI layout.
+    async fn pull_layers(sizes: &[u64]) -> Error {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = folder.path().join("layout/blobs/sha256");
+        fs_err::create_dir_all(&blobs).unwrap();
+        let put = |bytes: &[u8]| {
+            let digest = Digest::of(bytes);
+            fs_err::write(blobs.join(digest.hex()), bytes).unwrap();
+            json!({"digest": digest.to_string(), "size": bytes.len()})
+        };
+        let with_type = |mut descriptor: serde_json::Value, kind: &str| {
+            descriptor["mediaType"] = format!("application/vnd.oci.image.{kind}").into();
+            descriptor
+        };
+        let config = with_type(put(b"{}"), "config.v1+json");
+        let layers = sizes.iter().enumerate().map(|(number, size)| {
+            let digest = Digest::of(number.to_string().as_bytes()).to_string();
+            with_type(json!({"digest": digest, "size": size}), "layer.v1.tar+gzip")
+        });
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": config,
+            "layers": layers.collect::<Vec<_>>(),
+        });
+        let manifest = with_type(put(manifest.to_string().as_bytes()), "manifest.v1+json");
+        let layout = folder.path().join("layout");
+        let index = json!({"schemaVersion": 2, "manifests": [manifest]});
+        fs_err::write(layout.join("index.json"), index.to_string()).unwrap();
+        let version = json!({"imageLayoutVersion": "1.0.0"});
+        fs_err::write(layout.join("oci-layout"), version.to_string()).unwrap();
+        let options = PullOptions::new(Registry::new(Settings {
+            image_bytes: 1000,
+            ..Settings::default()
+        }));
+        let store = BlobStore::open(&folder.path().join("cache")).unwrap();
+        let location = format!("oci:{}", layout.display()).parse().unwrap();
+        pull_image(&location, &options, &store).await.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn an_image_that_is_too_large_is_refused_before_any_of_it_is_fetched() {
+        let error = pull_layers(&[600, 401]).await.to_string();
+        assert!(
+            error.contains("the image of 1001 bytes in 2 layers is larger than the 1000 bytes"),
+            "{error}"
+        );
+        let error = pull_layers(&[u64::MAX >> 1, u64::MAX >> 1, 5]).await;
+        assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+        // This one would be fetched, were it there.
+        let error = pull_layers(&[600, 400]).await;
+        assert!(error.is_not_found(), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_image_of_too_many_layers_is_refused_before_any_of_it_is_fetched() {
+        let error = pull_layers(&[1; MAX_LAYERS + 1]).await.to_string();
+        assert!(
+            error.contains("it has 129 layers, and more than 128 are not taken"),
+            "{error}"
+        );
+    }
 }

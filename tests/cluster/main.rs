@@ -11,6 +11,7 @@ mod apply;
 mod apply_crd;
 mod approvals;
 mod catalog_sources;
+mod catalog_trouble;
 mod command;
 mod command_uninstall;
 mod copied_csvs;

@@ -112,6 +112,9 @@ impl Replica {
         };
         let mut lines: Vec<String> = metrics.lines().filter(about).map(str::to_owned).collect();
         lines.sort();
+        for path in ["api/v1/catalogs", "api/v1/packages"] {
+            lines.push(self.door.get(path).await?);
+        }
         Ok(lines)
     }
 
@@ -221,6 +224,34 @@ async fn when_the_leader_is_killed_the_other_finishes_and_answers_all_the_time()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_cannot_renew_its_lease_ends_by_itself_and_writes_nothing_more() {
+    on_cluster(async |case: &Case| {
+        let scene = Scene::uncared(case).await?;
+        stock(&scene).await?;
+        let one = Replica::start(&scene, "one", &[]).await?;
+        one.leads(&scene).await?;
+        let two = Replica::start(&scene, "two", &[]).await?;
+        two.serves(&scene, "hub", &digest(&scene, "").await?)
+            .await?;
+        // Everything else gets through: whether it writes is up to itself.
+        let _held = one.gateway.hold(|_, path| path.contains("/leases/"));
+        two.leads(&scene).await?;
+        let before = one.gateway.writes().len();
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        done(&scene).await?;
+        one.process.gave_up().await?;
+        let written = one.gateway.writes();
+        ensure!(
+            written.len() == before,
+            "it wrote after somebody else led:\n{}",
+            lines(&written)
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn all_replicas_serve_the_same_and_one_that_ends_hands_over() {
     on_cluster(async |case: &Case| {
         let scene = Scene::uncared(case).await?;
@@ -252,6 +283,38 @@ async fn all_replicas_serve_the_same_and_one_that_ends_hands_over() {
             replica.serves(&scene, "hub", &after).await?;
         }
         scene.at_latest("gopher", "gopher.v1.1.0").await?;
+        agree(&one, &two).await?;
+        // An outage is an outage, whoever is asked, and so is its end.
+        proxy.fault("HEAD", "/manifests/", Fault::status(403, &[]), 1_000_000);
+        for replica in [&one, &two] {
+            let tells = async || {
+                let catalogs = replica.door.get("api/v1/catalogs").await;
+                catalogs.is_ok_and(|it| it.contains("refused access"))
+            };
+            replica.until("telling of the outage", tells).await?;
+            replica.serves(&scene, "hub", &after).await?;
+        }
+        agree(&one, &two).await?;
+        proxy.heal();
+        for replica in [&one, &two] {
+            let tells = async || {
+                let catalogs = replica.door.get("api/v1/catalogs").await;
+                catalogs.is_ok_and(|it| !it.contains("refused access"))
+            };
+            replica.until("telling of the end", tells).await?;
+        }
+        agree(&one, &two).await?;
+        // What makes no sense serves nowhere.
+        let image = json!({"spec": {"image": ""}});
+        scene.patch::<CatalogSource>("hub", image).await?;
+        for replica in [&one, &two] {
+            let is_empty = async || {
+                let answers = replica.answers().await.unwrap_or_default();
+                let serves = |it: &String| it.starts_with("chandler_catalog_source_content{");
+                !answers.is_empty() && !answers.iter().any(serves)
+            };
+            replica.until("serving nothing", is_empty).await?;
+        }
         agree(&one, &two).await?;
         let begun = Instant::now();
         one.process.terminate().await?;

@@ -160,6 +160,28 @@ async fn what_failed_is_not_fetched_again_before_the_group_allows_it() {
     .await;
 }
 
+#[tokio::test]
+async fn a_bundle_that_cannot_be_had_is_mended_by_the_catalog() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0");
+        let image = scene.shop().push_bundle(&gopher).await?;
+        let channels = [stable([gopher])];
+        let named =
+            |image: &str| blobs(&channels, &[("gopher.v1.0.0".to_owned(), image.to_owned())]);
+        let wrong = image.replace("gopher-bundle", "nowhere");
+        let catalog = scene.shop().push_blobs("hub", &named(&wrong)).await?;
+        scene.catalog_of("hub", &catalog, json!({})).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        let failed = scene.said("gopher", Type::BundleUnpackFailed).await?;
+        ensure!(failed.message.contains("nowhere"), "{failed:?}");
+        scene.shop().push_blobs("hub", &named(&image)).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        scene.unsaid("gopher", Type::BundleUnpackFailed).await
+    })
+    .await;
+}
+
 /// The blobs in a cache.
 fn cached(cache: &Path) -> anyhow::Result<BTreeSet<String>> {
     let entries = fs_err::read_dir(cache.join("blobs/sha256"))?;

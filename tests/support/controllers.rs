@@ -53,6 +53,7 @@ impl Running {
             // One of its own, if there is one: tests do not share a proxy.
             proxy: (*first).to_owned(),
             package_api: false,
+            version_rest: Duration::from_hours(1),
             kube_version: Version::parse_tolerant(&version.git_version).ok(),
         };
         differ(&mut settings);

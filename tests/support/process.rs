@@ -134,6 +134,16 @@ impl Process {
         Ok(())
     }
 
+    /// Waits until it has ended by itself because it could not go on.
+    pub async fn gave_up(mut self) -> anyhow::Result<()> {
+        let Ok(status) = tokio::time::timeout(DEADLINE, self.child.wait()).await else {
+            bail!("it did not end: {}", self.last_words());
+        };
+        let status = status?;
+        ensure!(!status.success(), "{status}: {}", self.last_words());
+        Ok(())
+    }
+
     /// Where it answers, once it does.
     pub async fn address(&mut self) -> anyhow::Result<String> {
         let deadline = tokio::time::Instant::now() + DEADLINE;

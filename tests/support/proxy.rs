@@ -114,6 +114,11 @@ impl Proxy {
         });
     }
 
+    /// Breaks nothing any more.
+    pub fn heal(&self) {
+        self.state.lock().unwrap().rules.clear();
+    }
+
     /// The requests so far whose path holds a text.
     pub fn requests(&self, path: &str) -> Vec<Request> {
         let state = self.state.lock().unwrap();

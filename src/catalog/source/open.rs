@@ -11,13 +11,13 @@ use crate::catalog::index::{Builder, Index};
 use crate::catalog::store::Store;
 use crate::oci::blob_store::BlobStore;
 use crate::oci::layer::Limits;
-use crate::oci::pull::{PullOptions, PulledImage, each_file, pull_image};
+use crate::oci::pull::{PullOptions, PulledImage, each_file, kept_image, pull_image};
 use crate::oci::{Digest, Hasher, Location};
 
 /// Where the files of a catalog are in its image, unless the image says otherwise.
 const CONFIGS: &str = "configs";
 
-/// How many indexes are kept beside the one that was opened last.
+/// How many indexes are kept beside those that are in use.
 const HISTORY: usize = 32;
 
 /// Opens catalogs, with a cache.
@@ -27,6 +27,7 @@ pub struct Sources {
     blobs: BlobStore,
     options: PullOptions,
     limits: Limits,
+    in_use: BTreeSet<String>,
 }
 
 /// A catalog that can be asked.
@@ -46,7 +47,15 @@ impl Sources {
             blobs: BlobStore::open(cache)?,
             options,
             limits: Limits::default(),
+            in_use: BTreeSet::new(),
         })
+    }
+
+    /// The same, which leaves the indexes of these digests alone when it clears away old ones.
+    #[must_use]
+    pub fn keeping(mut self, in_use: BTreeSet<String>) -> Self {
+        self.in_use = in_use;
+        self
     }
 
     /// Where images are kept.
@@ -91,6 +100,29 @@ impl Sources {
         Ok(self.store.get(digest)?)
     }
 
+    /// The index of a catalog image that was opened before: also made anew of the image, if only that is
+    /// still in the cache. Nobody is asked.
+    pub async fn kept(
+        &self,
+        image: &Digest,
+        folder: Option<&str>,
+    ) -> Result<Option<Opened>, Error> {
+        let digest = index_digest(image, folder);
+        let (store, wanted) = (self.store.clone(), digest.clone());
+        let found = tokio::task::spawn_blocking(move || store.get(&wanted));
+        let found = found
+            .await
+            .map_err(|error| Error::Interrupted(error.to_string()))??;
+        if let Some(index) = found {
+            return Ok(Some(Opened { digest, index }));
+        }
+        let Some(image) = kept_image(image, &self.options, &self.blobs).await? else {
+            return Ok(None);
+        };
+        let name = digest.clone();
+        self.build_image(image, folder, &name).await.map(Some)
+    }
+
     /// Opens a catalog image. Its index is enough: layers are pulled only when that is missing.
     pub async fn open_image(&self, location: &Location) -> Result<Opened, Error> {
         self.open_image_folder(location, None).await
@@ -103,12 +135,21 @@ impl Sources {
         folder: Option<&str>,
     ) -> Result<Opened, Error> {
         let image = pull_image(location, &self.options, &self.blobs).await?;
+        self.build_image(image, folder, &location.to_string()).await
+    }
+
+    async fn build_image(
+        &self,
+        image: PulledImage,
+        folder: Option<&str>,
+        name: &str,
+    ) -> Result<Opened, Error> {
         let digest = index_digest(&image.digest, folder);
         let folder = match folder {
             Some(folder) => folder.trim_matches('/').to_owned(),
-            None => configs_folder(&image, location)?,
+            None => configs_folder(&image, name)?,
         };
-        let name = location.to_string();
+        let name = name.to_owned();
         let limits = self.limits.clone();
         self.build(digest, move |builder| {
             let files = add_image(builder, &image, &folder, &limits)?;
@@ -149,11 +190,12 @@ impl Sources {
         digest: String,
         fill: impl FnOnce(&mut Builder) -> Result<(), Error> + Send + 'static,
     ) -> Result<Opened, Error> {
-        let store = self.store.clone();
+        let (store, mut in_use) = (self.store.clone(), self.in_use.clone());
         let built = tokio::task::spawn_blocking(move || {
             let index = store.get_or_build(&digest, fill)?;
+            in_use.insert(digest.clone());
             // Old ones are kept for a while, for history and for those who go back and forth.
-            store.prune(&BTreeSet::from([digest.clone()]), HISTORY)?;
+            store.prune(&in_use, HISTORY)?;
             Ok(Opened { digest, index })
         });
         built
@@ -170,15 +212,15 @@ pub fn index_digest(image: &Digest, folder: Option<&str>) -> String {
     }
 }
 
-fn configs_folder(image: &PulledImage, location: &Location) -> Result<String, Error> {
+fn configs_folder(image: &PulledImage, name: &str) -> Result<String, Error> {
     if let Some(folder) = image.labels.get(CONFIGS_LABEL) {
         return Ok(folder.trim_start_matches('/').to_owned());
     }
     if image.labels.contains_key(DATABASE_LABEL) {
-        return Err(Error::Database(location.to_string()));
+        return Err(Error::Database(name.to_owned()));
     }
     if image.labels.contains_key(BUNDLE_LABEL) {
-        return Err(Error::Bundle(location.to_string()));
+        return Err(Error::Bundle(name.to_owned()));
     }
     Ok(CONFIGS.to_owned())
 }
@@ -324,4 +366,40 @@ fn digest_of(blobs: &[Meta]) -> String {
         hasher.update(fbc::meta_to_value(blob).to_string().as_bytes());
     }
     format!("remote-{}", hasher.finish().hex())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oci::client::{Registry, Settings};
+
+    fn data(name: &str) -> BTreeMap<String, String> {
+        let blobs = format!("- packageName: {name}\n");
+        [("packages".to_owned(), blobs)].into()
+    }
+
+    #[tokio::test]
+    async fn what_is_in_use_stays_however_many_catalogs_there_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = PullOptions::new(Registry::new(Settings::default()));
+        let mut sources = Sources::new(folder.path(), options).unwrap();
+        let mut in_use = BTreeSet::new();
+        for number in 0..HISTORY + 8 {
+            let opened = sources.open_config_map(data(&format!("p{number}"))).await;
+            in_use.insert(opened.unwrap().digest);
+            sources = sources.keeping(in_use.clone());
+        }
+        for digest in &in_use {
+            assert!(
+                sources.cached(digest).unwrap().is_some(),
+                "{digest} is gone"
+            );
+        }
+        sources = sources.keeping(BTreeSet::new());
+        sources.open_config_map(data("last")).await.unwrap();
+        let left = in_use
+            .iter()
+            .filter(|it| sources.cached(it).unwrap().is_some());
+        assert_eq!(left.count(), HISTORY);
+    }
 }

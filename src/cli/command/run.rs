@@ -30,6 +30,8 @@ use crate::server::{self, Status};
 const CACHE_REST: Duration = Duration::from_hours(1);
 /// After which time is looked for what nobody tells of.
 const REST: Duration = Duration::from_mins(5);
+/// An upgrade of a cluster takes longer.
+const VERSION_REST: Duration = Duration::from_mins(5);
 /// What OpenShift calls the only object about the cluster's proxy.
 const PROXY: &str = "cluster";
 
@@ -51,6 +53,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             registries: session.options.registry.settings().clone(),
             proxy: PROXY.to_owned(),
             package_api: args.package_api_listen.is_some(),
+            version_rest: VERSION_REST,
             kube_version,
         };
         let stop = CancellationToken::new();

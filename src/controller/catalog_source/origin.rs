@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::api::catalog_source::{CatalogSourceSpec, SourceType};
 use crate::api::duration;
+use crate::oci::Location;
 
 /// How often is looked for something new if the spec says nonsense.
 const DEFAULT_INTERVAL: Duration = Duration::from_mins(15);
@@ -27,6 +28,10 @@ impl Origin {
     /// Reads the spec. The errors are OLM's words.
     pub(super) fn of(spec: &CatalogSourceSpec) -> Result<Self, String> {
         match &spec.source_type {
+            SourceType::Grpc if is_local(&spec.image) => Err(format!(
+                "`{}` is no image of a registry: folders and OCI layouts are Chandler's own, and are not read for a CatalogSource; push the image, and name it as HOST/REPOSITORY:TAG",
+                spec.image
+            )),
             SourceType::Grpc if !spec.image.is_empty() => {
                 let content = spec.grpc_pod_config.as_ref();
                 let content = content.and_then(|config| config.extract_content.as_ref());
@@ -56,6 +61,11 @@ impl Origin {
     pub(super) fn is_watched(&self) -> bool {
         matches!(self, Self::ConfigMap(_))
     }
+}
+
+/// Whether an image would be looked for where this process runs.
+fn is_local(image: &str) -> bool {
+    matches!(image.parse(), Ok(Location::Layout(_)))
 }
 
 impl fmt::Display for Origin {
@@ -169,6 +179,17 @@ mod tests {
         #[case] words: &str,
     ) {
         assert_eq!(Origin::of(&spec(source_type)), Err(words.to_owned()));
+    }
+
+    #[test]
+    fn nothing_is_read_from_where_chandler_runs() {
+        let mut spec = spec("grpc");
+        spec.image = "oci:/var/cache/chandler".into();
+        let refused = Origin::of(&spec).unwrap_err();
+        assert!(
+            refused.starts_with("`oci:/var/cache/chandler` is no image of a registry"),
+            "{refused}"
+        );
     }
 
     #[test]

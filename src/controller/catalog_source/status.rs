@@ -21,6 +21,8 @@ pub(super) struct Finding {
     pub(super) digest: Option<String>,
     /// Why newer content could not be read.
     pub(super) problem: Option<String>,
+    /// What does not keep it from being read.
+    pub(super) warning: Option<String>,
     /// What the reason of that is.
     pub(super) reason: CatalogSourceReason,
     /// What is wrong with the interval.
@@ -54,6 +56,7 @@ impl Finding {
         Self {
             digest: content.map(|content| content.digest.clone()),
             problem: known.problem.clone(),
+            warning: known.warning.clone(),
             reason: match origin {
                 Origin::ConfigMap(_) => CatalogSourceReason::ConfigMap,
                 _ => CatalogSourceReason::RegistryServer,
@@ -96,9 +99,19 @@ pub(super) fn status(
     if let Some(problem) = &finding.invalid {
         after.reason = CatalogSourceReason::SpecInvalid;
         after.message.clone_from(problem);
+        // Nothing serves any more, with any replica, and whoever waits for it is told.
+        after.digest.clear();
+        if let Some(connection) = &mut after.connection_state {
+            connection.last_observed_state = ConnectionState::TransientFailure;
+        }
         return after;
     }
-    let digest = finding.digest.clone().unwrap_or_default();
+    let digest = match (&finding.digest, &finding.problem) {
+        (Some(digest), _) => digest.clone(),
+        // Whoever has lost it may get it again by its digest, and others may have it still.
+        (None, Some(_)) => before.digest.clone(),
+        (None, None) => String::new(),
+    };
     let is_new = digest != before.digest;
     if is_new && finding.polls {
         after.latest_image_registry_poll = Some(now.clone());
@@ -143,9 +156,7 @@ pub(super) fn status(
     if let Some(problem) = &finding.problem {
         after.reason = finding.reason.clone();
         after.message = match &finding.digest {
-            Some(_) => format!(
-                "{problem}; what was read before goes on serving, and is looked for again from time to time"
-            ),
+            Some(_) => format!("{problem}{GOES_ON}"),
             None => problem.clone(),
         };
     } else if let Some(problem) = &finding.curation {
@@ -156,6 +167,8 @@ pub(super) fn status(
     } else if let Some(problem) = &finding.interval {
         after.reason = CatalogSourceReason::InvalidInterval;
         after.message.clone_from(problem);
+    } else if let Some(warning) = &finding.warning {
+        after.message = format!("{warning}; the catalog could be read without it");
     } else if let Some(first) = finding.left_out.first() {
         let others = finding.left_out.len() - 1;
         let more = if others == 0 {
@@ -169,6 +182,23 @@ pub(super) fn status(
     after
 }
 
+/// How the message about an outage ends while something serves.
+const GOES_ON: &str =
+    "; what was read before goes on serving, and is looked for again from time to time";
+
+/// Why newer content cannot be read, as the replica that leads wrote it down: all replicas say the same.
+pub(super) fn problem(status: &CatalogSourceStatus) -> Option<String> {
+    let is_invalid = status.reason == CatalogSourceReason::SpecInvalid && status.digest.is_empty();
+    let message = &status.message;
+    let problem = message.strip_suffix(GOES_ON).unwrap_or(message);
+    (is_invalid || fails(status)).then(|| problem.to_owned())
+}
+
+fn fails(status: &CatalogSourceStatus) -> bool {
+    let state = status.connection_state.as_ref();
+    state.is_some_and(|it| it.last_observed_state == ConnectionState::TransientFailure)
+}
+
 /// What is worth an Event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct News {
@@ -180,10 +210,6 @@ pub(super) struct News {
 /// What is worth an Event about a change of the status: that the catalog cannot be read any more, and
 /// that it can again.
 pub(super) fn news(before: &CatalogSourceStatus, after: &CatalogSourceStatus) -> Option<News> {
-    let fails = |status: &CatalogSourceStatus| {
-        let state = status.connection_state.as_ref();
-        state.is_some_and(|it| it.last_observed_state == ConnectionState::TransientFailure)
-    };
     match (fails(before), fails(after)) {
         (false, true) => Some(News {
             is_bad: true,
@@ -331,6 +357,78 @@ mod tests {
             (over.message.as_str(), over.reason),
             ("", CatalogSourceReason::default())
         );
+    }
+
+    #[test]
+    fn a_spec_that_makes_no_sense_serves_nothing_any_more() {
+        let before = status(
+            &CatalogSourceStatus::default(),
+            &ready("sha256:a"),
+            &time(5),
+        );
+        let invalid = Finding::invalid("unknown sourcetype: nope".into());
+        let after = status(&before, &invalid, &time(6));
+        assert_eq!(after.digest, "");
+        let state = &after.connection_state.as_ref().unwrap().last_observed_state;
+        assert_eq!(*state, ConnectionState::TransientFailure);
+        assert_eq!(problem(&after).as_deref(), Some("unknown sourcetype: nope"));
+        let fresh = status(&CatalogSourceStatus::default(), &invalid, &time(6));
+        assert_eq!(problem(&fresh).as_deref(), Some("unknown sourcetype: nope"));
+        let again = status(&after, &ready("sha256:a"), &time(7));
+        assert_eq!((again.digest.as_str(), problem(&again)), ("sha256:a", None));
+    }
+
+    #[test]
+    fn what_a_replica_has_lost_is_still_named_for_those_who_have_it() {
+        let before = status(
+            &CatalogSourceStatus::default(),
+            &ready("sha256:a"),
+            &time(5),
+        );
+        let lost = Finding {
+            problem: Some("the registry does not answer".into()),
+            reason: CatalogSourceReason::RegistryServer,
+            digest: None,
+            ..ready("sha256:a")
+        };
+        let after = status(&before, &lost, &time(6));
+        assert_eq!(after.digest, "sha256:a");
+        assert_eq!(after.message, "the registry does not answer");
+    }
+
+    #[test]
+    fn all_replicas_say_the_same_of_an_outage() {
+        let outage = |digest: Option<&str>| Finding {
+            problem: Some("the registry does not answer".into()),
+            reason: CatalogSourceReason::RegistryServer,
+            digest: digest.map(str::to_owned),
+            ..ready("sha256:a")
+        };
+        for digest in [Some("sha256:a"), None] {
+            let written = status(&CatalogSourceStatus::default(), &outage(digest), &time(5));
+            let said = problem(&written);
+            assert_eq!(said.as_deref(), Some("the registry does not answer"));
+        }
+        let curation = Finding {
+            curation: Some("`[` in spec.packages is no pattern".into()),
+            ..ready("sha256:a")
+        };
+        let written = status(&CatalogSourceStatus::default(), &curation, &time(5));
+        assert_eq!(problem(&written), None, "it can be read");
+    }
+
+    #[test]
+    fn a_pull_secret_that_is_missing_is_said_although_the_catalog_is_read() {
+        let warned = Finding {
+            warning: Some("pull secret port/pull is not there".into()),
+            ..ready("sha256:a")
+        };
+        let status = status(&CatalogSourceStatus::default(), &warned, &time(5));
+        assert_eq!(
+            status.message,
+            "pull secret port/pull is not there; the catalog could be read without it"
+        );
+        assert_eq!(problem(&status), None);
     }
 
     #[test]

@@ -75,10 +75,10 @@ pub(super) async fn read(
     }
     let crds = crds(context, csv).await?;
     let accounts = accounts(context, csv).await?;
-    let version = context.settings.kube_version.as_ref();
+    let version = context.kube_version();
     let check = |roles: &Listed| {
         let facts = Facts {
-            server_version: version.map(ToString::to_string),
+            server_version: version.as_ref().map(ToString::to_string),
             crds: crds.clone(),
             api_services: api_services.clone(),
             served: served.clone(),

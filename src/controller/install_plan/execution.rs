@@ -65,7 +65,7 @@ pub(super) async fn run(
         namespace,
         steps: &begun.plan,
         statuses: begun.plan.iter().map(|step| step.status.clone()).collect(),
-        manifests: Manifests::new(context, namespace),
+        manifests: Manifests::new(context, plan),
         writer,
         misses_kinds_for_long: missed.is_some_and(|missed| missed >= KIND_GRACE),
         csvs: HashMap::new(),

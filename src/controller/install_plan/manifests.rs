@@ -1,15 +1,18 @@
 //! The objects of steps, wherever they are kept.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use serde_json::{Value, json};
 
 use crate::api::GROUP;
-use crate::api::install_plan::Step;
+use crate::api::install_plan::{InstallPlan, Step};
 use crate::controller::bundles::{self, Problem};
 use crate::controller::context::Context;
+use crate::controller::fetches::{Arrival, Bundles, Moment, Order};
+use crate::controller::images::{self, in_time};
 use crate::controller::key::ObjectKey;
 use crate::controller::words;
 use crate::plan::reference::ConfigMapReference;
@@ -19,30 +22,32 @@ use crate::plan::{Contents, Manifest, StepError, object_of};
 /// Reads the objects of steps; each bundle once.
 pub(super) struct Manifests<'a> {
     context: &'a Context,
-    namespace: &'a str,
+    plan: ObjectKey,
     read: HashMap<String, Contents>,
+    moment: Moment,
 }
 
 impl<'a> Manifests<'a> {
-    pub(super) fn new(context: &'a Context, namespace: &'a str) -> Self {
+    pub(super) fn new(context: &'a Context, plan: &InstallPlan) -> Self {
         Self {
             context,
-            namespace,
+            plan: ObjectKey::of(plan),
             read: HashMap::new(),
+            moment: Moment::default(),
         }
     }
 
     /// The object of a step as the plan means it, with the names that the API has for its kind.
     pub(super) async fn object(&mut self, step: &Step) -> Result<Value, Problem> {
         let unusable = |error: StepError| Problem::Unusable(error.to_string());
-        let namespace = self.namespace;
+        let namespace = self.plan.namespace.clone();
         let manifest = Manifest::of(step).map_err(|error| unusable(error.into()))?;
         let contents = match &manifest {
             Manifest::Inline(_) => None,
             Manifest::Bundle(reference) => Some(self.bundle(step, &reference.image).await?),
             Manifest::ConfigMap(reference) => Some(self.config_map(reference).await?),
         };
-        let object = object_of(namespace, step, contents).map_err(unusable)?;
+        let object = object_of(&namespace, step, contents).map_err(unusable)?;
         Ok(named(object, step))
     }
 
@@ -54,16 +59,55 @@ impl<'a> Manifests<'a> {
             let catalog = self.context.caches.catalog_sources.get(&catalog);
             let secrets = catalog.map(|catalog| catalog.spec.secrets.clone());
             let secrets = secrets.unwrap_or_default();
-            let pulled = bundles::pull(self.context, image, namespace, &secrets).await;
-            let (contents, _) = pulled.map_err(|problem| match problem {
-                Problem::Failed(why) => Problem::Failed(format!(
-                    "{why}; if the image is gone for good, delete the InstallPlan, and a new one is made of what the catalog has then"
-                )),
-                unusable @ Problem::Unusable(_) => unusable,
-            })?;
+            self.arrival(image, namespace, &secrets).await?;
+            let images = &self.context.images;
+            let pulled = bundles::pull(images, image, namespace, &secrets).await;
+            let (contents, _) = pulled.map_err(with_advice)?;
             self.read.insert(image.to_owned(), contents);
         }
         self.known(image)
+    }
+
+    /// Sees to it that a bundle is in the cache. Its registry may take its time, and other plans do not
+    /// wait for it: this one is looked at again when it is here.
+    async fn arrival(
+        &self,
+        image: &str,
+        catalog_namespace: &str,
+        secrets: &[String],
+    ) -> Result<(), Problem> {
+        let context = self.context;
+        let order = Order {
+            namespace: self.plan.namespace.clone(),
+            plan: format!("{} {image}", self.plan.name),
+        };
+        let fetch = || {
+            let (images, image) = (context.images.clone(), image.to_owned());
+            let (namespace, secrets) = (catalog_namespace.to_owned(), secrets.to_vec());
+            async move {
+                let pulled = bundles::pull(&images, &image, &namespace, &secrets);
+                in_time(&image, pulled).await.map_err(with_advice)?;
+                // Whoever needs it reads it from the cache; perhaps nobody does any more.
+                Ok(Bundles::new())
+            }
+        };
+        let (plans, plan) = (context.queues.install_plans.clone(), self.plan.clone());
+        let wake = move || plans.add(plan);
+        let (limit, none) = (Some(images::PATIENCE), Duration::ZERO);
+        let asked = context
+            .plan_fetches
+            .ask(&order, limit, none, &self.moment, fetch, wake);
+        match asked.await {
+            Arrival::Here(_) => {
+                context.plan_fetches.keep(|other| *other != order);
+                Ok(())
+            }
+            Arrival::Underway { before } => {
+                let fetching = || Problem::Failed(format!("fetching {image}"));
+                Err(before.unwrap_or_else(fetching))
+            }
+            Arrival::Stuck { problem, .. } => Err(problem),
+        }
     }
 
     /// What OLM unpacked a bundle into.
@@ -95,6 +139,16 @@ impl<'a> Manifests<'a> {
     fn known(&self, key: &str) -> Result<&Contents, Problem> {
         let known = self.read.get(key);
         known.ok_or_else(|| Problem::Failed(format!("{key} was not read")))
+    }
+}
+
+/// What can be done about an image that does not come, beside waiting for it.
+fn with_advice(problem: Problem) -> Problem {
+    match problem {
+        Problem::Failed(why) => Problem::Failed(format!(
+            "{why}; if the image is gone for good, delete the InstallPlan, and a new one is made of what the catalog has then"
+        )),
+        unusable @ Problem::Unusable(_) => unusable,
     }
 }
 

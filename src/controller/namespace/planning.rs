@@ -406,7 +406,14 @@ async fn fetch(
     let wake = move || namespaces.add(namespace);
     let arrival = context
         .fetches
-        .ask(&order, patience.limit, patience.pause, read, wake)
+        .ask(
+            &order,
+            patience.limit,
+            patience.pause,
+            &world.moment,
+            read,
+            wake,
+        )
         .await;
     let (bundles, next) = match arrival {
         Arrival::Here(bundles) => return Ok(bundles),

@@ -45,7 +45,7 @@ pub(super) async fn answer(context: &Context, world: &World) -> Result<Answer, E
         namespace: world.namespace.clone(),
         global_namespaces: context.settings.global_namespaces.clone(),
         exclude_global: world.excludes_global(),
-        kube_version: context.settings.kube_version.clone(),
+        kube_version: context.kube_version(),
         catalogs: listed(world),
         installed: present.items,
         subscriptions: wanted.items,

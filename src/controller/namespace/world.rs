@@ -13,6 +13,7 @@ use crate::api::subscription::Subscription;
 use crate::controller::catalogs::Known;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
+use crate::controller::fetches::Moment;
 use crate::plan::Patience;
 use crate::plan::subscription::{Catalog, Csv, Groups, Health, Plan, Surroundings};
 use crate::resolver::CatalogKey;
@@ -30,6 +31,8 @@ pub(super) struct World {
     /// All catalogs of the cluster with what is known of them: an explanation may name one that
     /// this namespace may not use.
     pub(super) catalogs: Vec<(CatalogSource, Option<Known>)>,
+    /// How long bundles are waited for before it is said that they are on their way.
+    pub(super) moment: Moment,
 }
 
 impl World {
@@ -57,6 +60,7 @@ impl World {
             unreadable_plans: BTreeMap::new(),
             groups: caches.operator_groups.in_namespace(namespace),
             catalogs: catalogs.collect(),
+            moment: Moment::default(),
         };
         world.read_missing_plans(context).await?;
         Ok(world)

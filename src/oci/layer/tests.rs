@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 use tar::{EntryType, Header};
 
-use super::{Layer, Limits, RATIO_GRACE, walk};
+use super::{Layer, Limits, RATIO_GRACE, walk, walk_folders};
 use crate::oci::Error;
 
 const TAR: &str = "application/vnd.oci.image.layer.v1.tar";
@@ -319,11 +319,80 @@ fn each_limit_is_kept() {
     );
     check(
         Limits {
+            wanted_bytes: 100,
+            ..Limits::default()
+        },
+        "what is wanted of the image is larger than the 100 bytes",
+    );
+    check(
+        Limits {
             entries: 19,
             ..Limits::default()
         },
         "19 entries",
     );
+}
+
+#[test]
+fn several_folders_are_read_at_once_each_layer_only_once() {
+    let opened = std::rc::Rc::new(std::cell::Cell::new(0));
+    let count = opened.clone();
+    let tar = Tar::default()
+        .file("a/one", "1")
+        .file("a/in/two", "2")
+        .file("b/three", "3")
+        .file("c/four", "4")
+        .end();
+    let layers = [Layer {
+        open: Box::new(move || {
+            count.set(count.get() + 1);
+            Ok(Box::new(Cursor::new(tar.clone())))
+        }),
+        ..layer(TAR, Vec::new())
+    }];
+    let mut found = Files::new();
+    let folders = ["a/", "a/in/", "b/"].map(str::to_owned);
+    let read = walk_folders(
+        &layers,
+        &folders,
+        &Limits::default(),
+        &mut |path, content, _| {
+            let mut text = String::new();
+            content.read_to_string(&mut text)?;
+            assert_eq!(
+                found.insert(path.to_owned(), text),
+                None,
+                "{path} came twice"
+            );
+            Ok(())
+        },
+    );
+    read.unwrap();
+    assert_eq!(
+        found,
+        files(&[("a/one", "1"), ("a/in/two", "2"), ("b/three", "3")])
+    );
+    assert_eq!(opened.get(), 1);
+    let file = [layer(TAR, Tar::default().file("b", "a file").end())];
+    let error = walk_folders(&file, &folders, &Limits::default(), &mut |_, _, _| Ok(()));
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("a file where a folder is expected"),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_that_have_to_be_remembered_count_as_well() {
+    let names = (0..50).fold(Tar::default(), |tar, n| {
+        tar.file(&format!("elsewhere/.wh.{n}"), "")
+    });
+    let limits = Limits {
+        wanted_bytes: 100,
+        ..Limits::default()
+    };
+    let error = read_layers(&[layer(TAR, names.end())], "m", &limits).unwrap_err();
+    assert!(error.to_string().contains("100 bytes"), "{error}");
 }
 
 #[rstest]

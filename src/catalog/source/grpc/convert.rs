@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::wire;
@@ -25,7 +26,9 @@ struct Parts {
 }
 
 impl Collected {
-    pub(super) fn bundle(&mut self, bundle: wire::Bundle) {
+    /// Adds a bundle in one of its channels, and says how many bytes that takes.
+    pub(super) fn bundle(&mut self, bundle: wire::Bundle) -> usize {
+        let size = bundle.encoded_len();
         let parts = self.0.entry(bundle.package.clone()).or_default();
         parts
             .channels
@@ -38,7 +41,9 @@ impl Collected {
                 skip_range: bundle.skip_range.clone(),
             });
         if parts.bundles.contains_key(&bundle.name) {
-            return;
+            let skips: usize = bundle.skips.iter().map(String::len).sum();
+            let names = bundle.name.len() + bundle.replaces.len() + bundle.skip_range.len();
+            return size_of::<Entry>() + names + skips;
         }
         if let Some(deprecation) = &bundle.deprecation {
             parts.deprecated("olm.bundle", &bundle.name, deprecation);
@@ -54,6 +59,7 @@ impl Collected {
                 related_images: Vec::new(),
             },
         );
+        size
     }
 
     /// Adds what is known of a package as a whole, and the `ClusterServiceVersion`s of its heads.

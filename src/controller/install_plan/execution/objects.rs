@@ -23,7 +23,10 @@ impl Execution<'_> {
             Ok(object) => Ok(Some(object)),
             Err(Problem::Unusable(problem)) => Err(Stop(problem)),
             Err(Problem::Failed(problem)) => {
-                self.problems.push(problem);
+                // What a bundle lacks, all its steps lack.
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
                 Ok(None)
             }
         }
