@@ -525,7 +525,7 @@ mod tests {
             image_bytes: 1000,
             ..Settings::default()
         }));
-        let store = BlobStore::open(&folder.path().join("cache")).unwrap();
+        let store = BlobStore::open(folder.path().join("cache")).unwrap();
         let location = format!("oci:{}", layout.display()).parse().unwrap();
         pull_image(&location, &options, &store).await.unwrap_err()
     }

@@ -102,7 +102,7 @@ mod tests {
         push(&image, &location, &options.registry, &crate::oci::Silent)
             .await
             .unwrap();
-        let store = BlobStore::open(&folder.path().join("cache")).unwrap();
+        let store = BlobStore::open(folder.path().join("cache")).unwrap();
         pull_bundle(&location, &options, &store).await
     }
 

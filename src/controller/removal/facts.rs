@@ -97,32 +97,37 @@ impl Surroundings {
         namespace: &str,
     ) -> Result<(Self, Vec<String>), Error> {
         let originals = format!("!{}", labels::COPIED_FROM);
-        let mut unread = Vec::new();
-        let all = list(Api::all(client.clone()), "", "Subscriptions", identity).await;
+        let client = || client.clone();
+        let (mut unread, mut unreadable) = (Vec::new(), Vec::new());
+        let kind = "Subscription";
+        let all = list(Api::all(client()), "", kind, identity, &mut unreadable).await;
         let subscriptions = if let Some(all) = permitted(all, &mut unread)? {
             all
         } else {
-            let own = Api::namespaced(client.clone(), namespace);
-            list(own, "", "Subscriptions", identity).await?
+            let own = Api::namespaced(client(), namespace);
+            list(own, "", kind, identity, &mut unreadable).await?
         };
-        let what = "ClusterServiceVersions";
-        let all = list(Api::all(client.clone()), &originals, what, trim_csv).await;
+        let all = Api::all(client());
+        let all = list(all, &originals, CSV, trim_csv, &mut unreadable).await;
         let csvs = if let Some(all) = permitted(all, &mut unread)? {
             all
         } else {
-            let own = Api::namespaced(client.clone(), namespace);
-            let own = list(own, &originals, what, trim_csv).await;
+            let own = Api::namespaced(client(), namespace);
+            let own = list(own, &originals, CSV, trim_csv, &mut unreadable).await;
             permitted(own, &mut unread)?.unwrap_or_default()
         };
-        let plans = Api::namespaced(client.clone(), namespace);
-        let plans = list(plans, "", "InstallPlans", identity).await;
-        let groups = Api::namespaced(client.clone(), namespace);
-        let groups = list(groups, "", "OperatorGroups", identity).await;
+        // As in [`Self::list`].
+        let mut passed_over = Vec::new();
+        let plans = Api::namespaced(client(), namespace);
+        let plans = list(plans, "", "InstallPlan", identity, &mut passed_over).await;
+        let groups = Api::namespaced(client(), namespace);
+        let groups = list(groups, "", "OperatorGroup", identity, &mut passed_over).await;
         let seen = Self {
             subscriptions,
             csvs,
             plans: permitted(plans, &mut unread)?.unwrap_or_default(),
             groups: permitted(groups, &mut unread)?.unwrap_or_default(),
+            unreadable,
         };
         Ok((seen, unread))
     }

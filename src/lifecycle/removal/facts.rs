@@ -51,7 +51,7 @@ impl Wish {
             policy,
             dependencies: dependencies.is_some_and(|it| it == "true"),
             is_urgent: false,
-            crds: crds.map(|text| names(text)).unwrap_or_default(),
+            crds: crds.map(names).unwrap_or_default(),
         }
     }
 
