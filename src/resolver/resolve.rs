@@ -45,6 +45,9 @@ pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, explains: b
                     components.push(Component::Solved(solution));
                 }
             }
+            // Only facts are left, and whether they go together is too hard to say. Nobody asks, and
+            // they stay as they are: looking at them again would never end.
+            Settled::Stuck(stuck) if stuck.aside.is_empty() => {}
             Settled::Stuck(stuck) => {
                 let aside: BTreeSet<usize> = stuck.aside.iter().copied().collect();
                 let explanation = explain::explain(&problem, &stuck, explains);

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use chandler::resolver::{Component, Resolution, resolve};
+use chandler::resolver::{Component, Resolution, resolve, solve};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::support::scenario::{Input, World, files, folder};
 
@@ -55,6 +56,7 @@ struct Unsolvable {
     summary: Option<String>,
     nearest: Option<Vec<String>>,
     contains: Vec<String>,
+    lacks: Vec<String>,
 }
 
 /// Reads a case: the input's keys and the scenario's own are in one document.
@@ -139,6 +141,11 @@ fn differences(expected: &[Expected], resolution: &Resolution) -> Vec<String> {
                 for wanted in &expected.contains {
                     if !text.contains(wanted) {
                         differences.push(format!("no {wanted:?} in:\n{text}"));
+                    }
+                }
+                for unwanted in &expected.lacks {
+                    if text.contains(unwanted) {
+                        differences.push(format!("{unwanted:?} in:\n{text}"));
                     }
                 }
                 if expected
@@ -263,4 +270,68 @@ fn ten_thousand_versions_that_cannot_be_had_end_in_words() {
         "{}",
         explanation.text
     );
+}
+
+/// Each driver owns an API that a site has in all its versions, so that the newest app has no driver. A
+/// search that goes back site by site does not find that out before it gives up.
+#[test]
+fn what_the_search_gives_up_pubgrub_finds() {
+    let sites = 0..9;
+    let label = json!([{"label": "driver"}]);
+    let library = json!([{"api": "g/v/Library"}]);
+    let mut packages = vec![
+        package("app", vec![json!({}), json!({"requires": label})]),
+        package("library", vec![json!({"provides": ["g/v/Library"]})]),
+    ];
+    for at in sites.clone() {
+        let apis = json!([format!("g/v/Site{at}")]);
+        let site = json!({"provides": apis, "requires": if at == 0 { library.clone() } else { json!([]) }});
+        packages.push(package(&format!("site{at}"), vec![site; 4]));
+        let driver = json!({"provides": apis, "labels": ["driver"]});
+        packages.push(package(&format!("driver{at}"), vec![driver]));
+    }
+    let names = sites.clone().map(|at| format!("site{at}"));
+    let subscriptions: Vec<Value> = std::iter::once("app".to_owned())
+        .chain(names)
+        .map(|name| json!({"name": name}))
+        .collect();
+    let input: Input = serde_json::from_value(json!({
+        "catalogs": [{"name": "hard", "packages": packages}],
+        "subscriptions": subscriptions,
+    }))
+    .unwrap();
+    let resolution = solve(&World::new(input).request());
+    let [Component::Solved(solution)] = &resolution.components[..] else {
+        panic!("{resolution:?}")
+    };
+    let installed: Vec<String> = solution
+        .install
+        .iter()
+        .map(|install| format!("{} for {}", install.bundle, install.requested_by.join(", ")))
+        .collect();
+    let mut expected = vec![
+        "app.v1.0.0 for app".to_owned(),
+        "library.v1.0.0 for site0.v4.0.0".to_owned(),
+    ];
+    expected.extend(sites.map(|at| format!("site{at}.v4.0.0 for site{at}")));
+    assert_eq!(installed, expected);
+}
+
+/// A package of one channel, from the oldest bundle to the newest.
+fn package(name: &str, bundles: Vec<Value>) -> Value {
+    let csv = |version: usize| format!("{name}.v{version}.0.0");
+    let entries: Vec<Value> = (1..=bundles.len())
+        .map(|version| json!({"name": csv(version), "replaces": if version == 1 { String::new() } else { csv(version - 1) }}))
+        .collect();
+    let mut bundles = bundles;
+    for (bundle, version) in bundles.iter_mut().zip(1..) {
+        bundle["name"] = csv(version).into();
+        bundle["version"] = format!("{version}.0.0").into();
+    }
+    json!({
+        "name": name,
+        "defaultChannel": "stable",
+        "channels": [{"name": "stable", "entries": entries}],
+        "bundles": bundles,
+    })
 }
