@@ -124,7 +124,7 @@ fn phase(status: &Value) -> Option<LegacyCondition> {
 }
 
 /// What the status of the Operator of this name should say. Components that belong to another one
-/// are passed over; the rest is sorted as OLM sorts it.
+/// are passed over; the rest is sorted as OLM sorts it. Of one that is gone nothing is left but plans.
 pub fn status<'a>(
     operator: &str,
     components: impl IntoIterator<Item = &'a Component>,
@@ -136,6 +136,10 @@ pub fn status<'a>(
         .collect();
     members.sort_by_key(|component| order(component));
     members.dedup_by_key(|component| order(component));
+    // A plan of several operators is there as long as one of them: it alone is nothing of those that are gone.
+    if members.iter().all(|it| it.kind == "InstallPlan") {
+        members.clear();
+    }
     OperatorStatus {
         components: Some(Components {
             label_selector: LabelSelector {

@@ -32,7 +32,8 @@ pub async fn take(client: &Client, extent: &Extent) -> anyhow::Result<Inventory>
     let all = Discovery::new(client.clone()).run_aggregated().await?;
     let mut kinds: Vec<(ApiResource, Scope)> = Vec::new();
     for group in all.groups() {
-        for (resource, abilities) in group.recommended_resources() {
+        // Each kind in a version that it has: of a group's preferred version alone, half of our own kinds would be missing.
+        for (resource, abilities) in group.resources_by_stability() {
             let is_left_out = ["Event", "Lease"].contains(&resource.kind.as_str());
             if abilities.supports_operation(verbs::LIST) && !is_left_out {
                 kinds.push((resource, abilities.scope));

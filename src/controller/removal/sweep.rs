@@ -128,7 +128,7 @@ async fn kinds(client: &Client) -> Result<Vec<(ApiResource, Scope)>, kube::Error
     };
     let mut kinds = Vec::new();
     for group in all.groups() {
-        for (resource, abilities) in group.recommended_resources() {
+        for (resource, abilities) in group.resources_by_stability() {
             let is_listed = [verbs::LIST, verbs::DELETE]
                 .iter()
                 .all(|verb| abilities.supports_operation(verb));

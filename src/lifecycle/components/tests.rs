@@ -62,6 +62,21 @@ fn an_operator_lists_its_components_in_order_and_no_others() {
 }
 
 #[test]
+fn plans_alone_are_nothing_of_an_operator_that_is_gone() {
+    let plan = component("InstallPlan", "ns", "install-a", &["etcd.ns", "vault.ns"]);
+    let csv = component("ClusterServiceVersion", "ns", "vault.v1", &["vault.ns"]);
+    let all = [plan, csv];
+    assert!(is_empty(&status("etcd.ns", &all)));
+    assert_eq!(
+        refs(&status("vault.ns", &all)),
+        [
+            "ClusterServiceVersion ns/vault.v1",
+            "InstallPlan ns/install-a"
+        ]
+    );
+}
+
+#[test]
 fn the_order_in_which_components_are_found_makes_no_difference() {
     let mut all = vec![
         component("Secret", "a", "x", &["etcd.ns"]),
