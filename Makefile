@@ -39,13 +39,13 @@ demo-down: ## Take the demo down
 # them. What the browser needs is installed before: two cannot install packages at once.
 test: $(AXE) ## All tests, on a real Kubernetes and a real registry
 	@$(MAKE) --no-print-directory -j2 test-cluster test-others
+	@$(MAKE) --no-print-directory test-tutorials
 	@echo "all tests passed"
 test-others:
 	@$(MAKE) --no-print-directory test-unit
 	@$(MAKE) --no-print-directory test-registry
 	@$(MAKE) --no-print-directory test-browser
 	@$(MAKE) --no-print-directory test-local
-	@$(MAKE) --no-print-directory test-tutorials
 test-unit: ## Only the tests that need no cluster
 	cargo test --lib --bins --examples --test it
 test-registry: ## Only the tests on a real registry
