@@ -17,7 +17,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use petgraph::Direction;
-use petgraph::algo::tarjan_scc;
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{EdgeFiltered, EdgeRef as _};
 use serde::Serialize;
@@ -75,6 +75,10 @@ struct Edge {
     channels: BTreeSet<String>,
 }
 
+/// How many edges by skip ranges a graph has at most. Ten thousand entries that each skip all others would
+/// have more than fit into memory; of the largest package there is, all of them are here.
+const MOST_IN_RANGES: usize = 500_000;
+
 /// The upgrade graph of a channel or of a package.
 #[derive(Debug, Clone)]
 pub struct Graph {
@@ -107,8 +111,9 @@ impl Graph {
         };
         graph.add_nodes(channels, versions);
         let mut edges: BTreeMap<(NodeIndex, NodeIndex, Kind), BTreeSet<String>> = BTreeMap::new();
+        let mut left = MOST_IN_RANGES;
         for channel in channels {
-            for (older, newer, kind) in graph.edges_of(channel) {
+            for (older, newer, kind) in graph.edges_of(channel, &mut left) {
                 let channels = edges.entry((older, newer, kind)).or_default();
                 channels.insert(channel.name.clone());
             }
@@ -150,7 +155,8 @@ impl Graph {
         }
     }
 
-    fn edges_of(&self, channel: &Channel) -> Vec<(NodeIndex, NodeIndex, Kind)> {
+    /// Of edges by skip ranges no more than are left.
+    fn edges_of(&self, channel: &Channel, left: &mut usize) -> Vec<(NodeIndex, NodeIndex, Kind)> {
         let mut edges = Vec::new();
         for entry in &channel.entries {
             let Some(&newer) = self.by_name.get(&entry.name) else {
@@ -167,7 +173,10 @@ impl Graph {
                 let version = self.bundles[older].version.as_ref();
                 older != newer && version.is_some_and(|version| range.contains(version))
             });
+            let before = edges.len();
+            let inside = inside.take(*left);
             edges.extend(inside.map(|older| (older, newer, Kind::SkipRange)));
+            *left -= edges.len() - before;
         }
         edges
     }
@@ -211,7 +220,8 @@ impl Graph {
     pub fn cycles(&self) -> Vec<Vec<&str>> {
         let by_name =
             EdgeFiltered::from_fn(&self.bundles, |edge| edge.weight().kind != Kind::SkipRange);
-        let mut cycles: Vec<Vec<&str>> = tarjan_scc(&by_name)
+        // Not Tarjan's: that one recurses, and a catalog may list tens of thousands in a row.
+        let mut cycles: Vec<Vec<&str>> = kosaraju_scc(&by_name)
             .into_iter()
             .filter(|group| match group.as_slice() {
                 [one] => self

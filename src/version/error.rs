@@ -1,8 +1,17 @@
 //! Versions and ranges that cannot be read.
 
+/// In quotes, and of a long text only its beginning: it may be a megabyte of somebody else's.
+fn quoted(text: &str) -> String {
+    const LENGTH: usize = 200;
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
 /// A text that is not a version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid version {text:?}: {problem}")]
+#[error("invalid version {}: {problem}", quoted(text))]
 pub struct VersionError {
     /// What was to be read.
     pub text: String,
@@ -12,7 +21,7 @@ pub struct VersionError {
 
 /// A text that is not a range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid version range {text:?}: column {column}: {problem}")]
+#[error("invalid version range {}: column {column}: {problem}", quoted(text))]
 pub struct RangeError {
     /// What was to be read.
     pub text: String,

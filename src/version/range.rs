@@ -33,11 +33,9 @@ pub struct Range {
 impl Range {
     /// Reads a range. The empty text is not one.
     pub fn parse(text: &str) -> Result<Self, RangeError> {
-        let set = read(text)?
-            .iter()
-            .fold(Ranges::empty(), |set, comparisons| {
-                set.union(&intersection(comparisons))
-            });
+        let alternatives = read(text)?;
+        let sets = alternatives.iter().map(|all| intersection(all)).collect();
+        let set = joined(sets, Ranges::union).unwrap_or_else(Ranges::empty);
         Ok(Self {
             text: text.to_owned(),
             set,
@@ -155,9 +153,25 @@ impl Comparison {
 
 /// The versions for which all comparisons hold.
 fn intersection(comparisons: &[Comparison]) -> Ranges<Version> {
-    comparisons.iter().fold(Ranges::full(), |set, comparison| {
-        set.intersection(&comparison.set())
-    })
+    let sets = comparisons.iter().map(Comparison::set).collect();
+    joined(sets, Ranges::intersection).unwrap_or_else(Ranges::full)
+}
+
+/// Joins neighbours until one is left. To join two takes as long as both together have pieces; joined to
+/// a growing whole one after the other, thousands of them would take minutes.
+fn joined(
+    mut sets: Vec<Ranges<Version>>,
+    join: impl Fn(&Ranges<Version>, &Ranges<Version>) -> Ranges<Version>,
+) -> Option<Ranges<Version>> {
+    while sets.len() > 1 {
+        let pairs = sets.chunks(2);
+        let joined = pairs.map(|pair| match pair {
+            [one, other] => join(one, other),
+            rest => rest.first().cloned().unwrap_or_else(Ranges::empty),
+        });
+        sets = joined.collect();
+    }
+    sets.pop()
 }
 
 pub(super) fn contains(set: &Ranges<Version>, version: &Version) -> bool {

@@ -324,3 +324,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_range_of_very_many_parts_is_read() {
+    let versions = (0..100_000).map(|number| format!("1.{number}.0"));
+    let any = versions.clone().collect::<Vec<_>>().join(" || ");
+    let any = Range::parse(&any).unwrap();
+    assert!(any.contains(&Version::new(1, 99_999, 0)));
+    assert!(!any.contains(&Version::new(1, 100_000, 0)));
+    let none: Vec<String> = versions.map(|version| format!("!={version}")).collect();
+    let none = Range::parse(&none.join(" ")).unwrap();
+    assert!(!none.contains(&Version::new(1, 99_999, 0)));
+    assert!(none.contains(&Version::new(1, 100_000, 0)));
+}
+
+#[test]
+fn a_range_that_nobody_can_mean_is_refused_in_a_few_words() {
+    let long = ["1.2.3"; 1_000].join(" || ");
+    let error = UserRange::parse(&long).unwrap_err().to_string();
+    assert!(
+        error.contains("expected at most 1000 bytes, found"),
+        "{error}"
+    );
+    assert!(error.len() < 500, "{error}");
+    assert!(Version::parse(&long).unwrap_err().to_string().len() < 500);
+}

@@ -29,6 +29,9 @@ use super::error::RangeError;
 use super::number::Version;
 use super::range::{Comparison, Operator, contains};
 
+/// What a person can still mean; every part of a range is compared with every version there is.
+const LONGEST: usize = 1_000;
+
 /// A set of versions, written by a user.
 #[derive(Debug, Clone)]
 pub struct UserRange {
@@ -46,6 +49,10 @@ struct Alternative {
 impl UserRange {
     /// Reads a range. The empty text is not one.
     pub fn parse(text: &str) -> Result<Self, RangeError> {
+        if text.len() > LONGEST {
+            let problem = format!("expected at most {LONGEST} bytes, found {}", text.len());
+            return Err(RangeError::user(text, 0, problem));
+        }
         let mut alternatives = Vec::new();
         let mut offset = 0;
         for part in text.split("||") {

@@ -93,15 +93,28 @@ pub enum OrderError {
         head: String,
     },
     /// There is more than one chain.
-    #[error("channel {channel:?} of package {package:?} has {} chains of replacements, {}: only one chain tells which entry is newer", chains.len(), chains.join(", "))]
+    #[error("channel {channel:?} of package {package:?} has {count} chains of replacements, {}: only one chain tells which entry is newer", some(chains, *count))]
     SeveralChains {
         /// The channel.
         channel: String,
         /// Its package.
         package: String,
-        /// Each as its first and last bundle.
+        /// How many there are.
+        count: usize,
+        /// Some of them, each as its first and last bundle.
         chains: Vec<String>,
     },
+}
+
+/// How many chains of a channel that has several are looked at and named.
+const NAMED_CHAINS: usize = 8;
+
+fn some(chains: &[String], count: usize) -> String {
+    let named = chains.join(", ");
+    match count.saturating_sub(chains.len()) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }
 
 /// The entries of a channel from the newest to the oldest as OLM's resolver has them: the chain of
@@ -115,7 +128,9 @@ pub fn order(channel: &Channel) -> Result<Vec<&str>, OrderError> {
     let place = || (channel.name.clone(), channel.package.clone());
     let skipped: BTreeSet<&str> = skips(&entries).collect();
     let mut chains: Vec<Vec<&str>> = Vec::new();
-    for head in heads(&entries) {
+    let heads = heads(&entries);
+    // Thousands of heads before one long chain would be walked for hours, and nobody reads them all.
+    for &head in heads.iter().take(NAMED_CHAINS) {
         let mut chain = Vec::new();
         let mut visited = BTreeSet::new();
         let mut current = entries.get(head).copied();
@@ -146,6 +161,7 @@ pub fn order(channel: &Channel) -> Result<Vec<&str>, OrderError> {
         _ => Err(OrderError::SeveralChains {
             channel: name,
             package,
+            count: heads.len(),
             chains: chains.iter().map(|chain| ends(chain)).collect(),
         }),
     }
@@ -187,6 +203,7 @@ fn heads<'a>(entries: &BTreeMap<&'a str, &'a Entry>) -> Vec<&'a str> {
 fn first_cycle<'a>(channel: &Channel, entries: &BTreeMap<&'a str, &'a Entry>) -> Vec<&'a str> {
     let graph = Graph::of_channel(channel, &BTreeMap::new());
     let first = graph.cycles().into_iter().next().unwrap_or_default();
+    let first: BTreeSet<&str> = first.into_iter().collect();
     entries
         .keys()
         .filter(|name| first.contains(*name))

@@ -311,3 +311,62 @@ proptest! {
         }
     }
 }
+
+/// Deeper than the stack of a thread allows to recurse.
+const MANY: usize = 50_000;
+
+fn row(length: usize) -> Vec<Entry> {
+    let name = |number: usize| format!("v{number}.0.0");
+    let replaces = |number: usize| match number {
+        0 => String::new(),
+        _ => name(number - 1),
+    };
+    let one = |number: usize| entry(&name(number), &replaces(number), &[], "");
+    (0..length).map(one).collect()
+}
+
+#[test]
+fn a_channel_of_very_many_entries_in_a_row_is_walked() {
+    let channel = channel("stable", row(MANY));
+    let graph = Graph::of_channel(&channel, &BTreeMap::new());
+    assert!(graph.cycles().is_empty());
+    assert!(graph.stuck().is_empty());
+    assert_eq!(graph.heads().len(), 1);
+    assert_eq!(order(&channel).unwrap().len(), MANY);
+    assert_eq!(Chain::of(&channel).entries.len(), MANY);
+}
+
+#[test]
+fn a_circle_of_very_many_entries_is_found() {
+    let mut entries = row(MANY);
+    entries[0].replaces = format!("v{}.0.0", MANY - 1);
+    let channel = channel("stable", entries);
+    let graph = Graph::of_channel(&channel, &BTreeMap::new());
+    assert_eq!(graph.cycles().len(), 1);
+    assert_eq!(Chain::of(&channel).cycle.len(), MANY);
+    assert!(matches!(order(&channel), Err(OrderError::NoHead { .. })));
+}
+
+#[test]
+fn of_very_many_chains_a_few_are_named() {
+    let mut entries = row(2_000);
+    let heads = (0..2_000).map(|number| entry(&format!("head-{number}"), "v1999.0.0", &[], ""));
+    entries.extend(heads);
+    let problem = order(&channel("stable", entries)).unwrap_err().to_string();
+    assert!(problem.contains("has 2000 chains"), "{problem}");
+    assert!(problem.contains("and 1992 more"), "{problem}");
+    assert!(problem.len() < 1_000, "{problem}");
+}
+
+#[test]
+fn entries_that_all_skip_each_other_have_a_bounded_graph() {
+    let mut entries = row(2_000);
+    for entry in &mut entries {
+        ">=0.0.0".clone_into(&mut entry.skip_range);
+    }
+    let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let channel = channel("stable", entries);
+    let graph = Graph::of_channel(&channel, &versions(&names));
+    assert_eq!(graph.bundles.edge_count(), 1_999 + MOST_IN_RANGES);
+}
