@@ -12,6 +12,7 @@
 //! preference is OLM's where OLM has one; `docs/adr/0007-search-and-proof.md` tells how the search finds the
 //! first solution in that order, and why pubgrub explains and does not choose.
 
+mod budget;
 mod candidates;
 mod cel;
 mod constraint;
@@ -30,6 +31,7 @@ mod package;
 mod predicate;
 mod present;
 mod problem;
+mod progress;
 mod proof;
 mod request;
 mod resolve;
@@ -47,6 +49,7 @@ pub use features::Features;
 pub use objects::{Listing, ObjectKey, ReadOut, Unreadable, catalogs, installed, subscriptions};
 pub use package::{Bundle, Channel, Package};
 pub use predicate::{Reach, Requirement};
+pub use progress::fails_after;
 pub use request::{
     Catalog, CatalogKey, Contents, Dependencies, Installed, Progress, Request, Subscription,
 };

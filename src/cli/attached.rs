@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use futures::future::BoxFuture;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
 use tokio::sync::watch;
 
@@ -80,7 +82,8 @@ impl Supply for Attached {
             .map(|it| ClusterServiceVersion::clone(&it))
             .collect();
         Situation {
-            installed: resolver::installed(&csvs, &subscriptions).items,
+            installed: resolver::installed(&csvs, &subscriptions, Some(&Time(Timestamp::now())))
+                .items,
             subscriptions: resolver::subscriptions(&subscriptions).items,
             exclude_global: self.0.excludes_global(namespace),
         }
@@ -147,7 +150,7 @@ fn subscribed(standing: Standing, csv: Option<&ClusterServiceVersion>) -> Instal
 
 /// A ClusterServiceVersion that nobody subscribed to.
 fn orphan(csv: &ClusterServiceVersion) -> Installation {
-    let known = resolver::installed(std::slice::from_ref(csv), &[]).items;
+    let known = resolver::installed(std::slice::from_ref(csv), &[], None).items;
     let package = known.into_iter().find_map(|installed| installed.package);
     let status = csv.status.as_ref();
     let phase = phase(Some(csv));

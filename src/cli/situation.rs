@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 pub(super) use self::catalogs::{Named, Open, named_sources, unless_none_can_be_read};
@@ -236,7 +238,11 @@ async fn of_objects(
         items: mut subscriptions,
         problems: broken,
     } = resolver::subscriptions(&objects.subscriptions);
-    let installed = resolver::installed(&objects.csvs, &objects.subscriptions);
+    let installed = resolver::installed(
+        &objects.csvs,
+        &objects.subscriptions,
+        Some(&Time(Timestamp::now())),
+    );
     let listings = resolver::catalogs(&objects.catalogs);
     warn(&installed.problems);
     warn(&listings.problems);

@@ -86,7 +86,9 @@ pub(super) async fn reconcile(context: &Arc<Context>, namespace: &str) -> Result
     let progress = || progress.iter().flatten();
     let underway = progress().filter_map(|it| it.fingerprint.clone());
     context.fetches.keep_only(namespace, &underway.collect());
-    Ok(progress().map(|it| it.next).fold(Next::Wait, sooner))
+    let ask_again = answer.and_then(|answer| answer.ask_again);
+    let ask_again = ask_again.map_or(Next::Wait, Next::After);
+    Ok(progress().map(|it| it.next).fold(ask_again, sooner))
 }
 
 /// The time that was said comes before the pause that grows.

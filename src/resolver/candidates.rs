@@ -22,6 +22,28 @@ pub(super) struct Found {
     pub(super) obstacles: Vec<Obstacle>,
 }
 
+impl Found {
+    /// There was no patience left to look for anything.
+    fn too_much(parent: Option<usize>) -> Self {
+        Self {
+            obstacles: vec![Obstacle::TooMuch { parent }],
+            ..Self::default()
+        }
+    }
+}
+
+/// Whether a Subscription may keep what it has although this is in the way of something newer.
+fn leaves_it_asked_for(obstacle: &Obstacle) -> bool {
+    matches!(
+        obstacle,
+        Obstacle::Barred { .. }
+            | Obstacle::Curated { .. }
+            | Obstacle::Malformed { .. }
+            | Obstacle::NoPath
+            | Obstacle::UnreadableCatalog { .. }
+    )
+}
+
 /// Why there are not more candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Obstacle {
@@ -61,10 +83,13 @@ pub(super) enum Obstacle {
     },
     /// Nothing in the channel leads from what is installed to where the Subscription wants to be.
     NoPath,
+    /// So much was looked at for the needs of the catalog's bundles, or of what is installed, that nothing
+    /// more is.
+    TooMuch { parent: Option<usize> },
 }
 
 /// Why a bundle is no candidate.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Bar {
     /// The cluster is too old for it.
     NeedsKubernetes(Version),
@@ -80,6 +105,11 @@ pub(super) enum Bar {
     Pinned(usize),
     /// Its package has no Subscription, and only what has one may be used.
     NotSubscribed,
+    /// A Subscription to its package, by its position in the request, does not get it, and only what one
+    /// gets may be used.
+    NotGotten(usize),
+    /// What is installed is newer, and the Subscription says no channel in which this one follows.
+    Older,
 }
 
 impl Market<'_> {
@@ -90,23 +120,22 @@ impl Market<'_> {
         current: Option<&Installed>,
     ) -> Found {
         let mut found = Found::default();
-        for catalog in self.catalogs_of(subscription, &mut found) {
+        let catalogs = self.catalogs_of(subscription, &mut found);
+        // Where there is nothing to look in, nothing says that it is not wanted any more.
+        let mut is_asked_for = catalogs.is_empty() && found.obstacles.is_empty();
+        for catalog in catalogs {
+            let before = found.obstacles.len();
             self.look_in(catalog, subscription, current, &mut found);
+            // One catalog that has it is enough, whatever others lack.
+            is_asked_for |= found.obstacles[before..].iter().all(leaves_it_asked_for);
         }
-        if let Some(current) = current {
-            let fits = wants(subscription, current.version.as_ref());
-            let is_asked_for = found.obstacles.iter().all(|obstacle| {
-                matches!(
-                    obstacle,
-                    Obstacle::Barred { .. }
-                        | Obstacle::Curated { .. }
-                        | Obstacle::Malformed { .. }
-                        | Obstacle::NoPath
-                        | Obstacle::UnreadableCatalog { .. }
-                )
-            });
-            found.keeps_current = fits && is_asked_for;
-        }
+        // While a catalog cannot be read, nobody knows what it has.
+        is_asked_for |= found
+            .obstacles
+            .iter()
+            .any(|obstacle| matches!(obstacle, Obstacle::UnreadableCatalog { .. }));
+        let fits = |current: &Installed| wants(subscription, current.version.as_ref());
+        found.keeps_current = is_asked_for && current.is_some_and(fits);
         found
     }
 
@@ -232,6 +261,7 @@ impl Market<'_> {
         only_subscribed: bool,
     ) -> Found {
         let mut found = Found::default();
+        let patience = self.cache.patience(parent);
         for catalog in self.by_preference(parent) {
             if let Some(problem) = self.problem(catalog) {
                 found
@@ -244,25 +274,23 @@ impl Market<'_> {
             }
             let mut aisles = Vec::new();
             for package in self.packages_for(catalog, requirement) {
-                let has = |name: &str| {
-                    let bundle = package.bundle(name);
-                    bundle.is_some_and(|(_, bundle)| requirement.matches(&bundle.features))
+                let Some(meets) = self.cache.meeting(requirement, &package, &patience) else {
+                    return Found::too_much(parent);
                 };
+                let is_met = |bundle: &usize| meets.get(*bundle) == Some(&true);
                 for (channel, listed) in package.channels.iter().enumerate() {
-                    if listed.entries().iter().any(|entry| has(&entry.name)) {
+                    if package.listed(channel).iter().any(is_met) {
                         let is_other = listed.name() != package.default_channel;
-                        aisles.push((
-                            is_other,
-                            package.name.clone(),
-                            listed.name().to_owned(),
-                            channel,
-                            package.clone(),
-                        ));
+                        aisles.push((is_other, package.clone(), channel, meets.clone()));
                     }
                 }
             }
-            aisles.sort_by(|a, b| (a.0, &a.1, &a.2).cmp(&(b.0, &b.1, &b.2)));
-            for (_, name, _, channel, package) in &aisles {
+            aisles.sort_by_cached_key(|(is_other, package, channel, _)| {
+                let channel = package.channels[*channel].name();
+                (*is_other, package.name.clone(), channel.to_owned())
+            });
+            for (_, package, channel, meets) in &aisles {
+                let name = &package.name;
                 if !self.catalog(catalog).curation.allows(name) {
                     let curated = Obstacle::Curated {
                         catalog,
@@ -273,6 +301,7 @@ impl Market<'_> {
                     }
                     continue;
                 }
+                let before = (found.offers.len(), found.obstacles.len());
                 let mut aisle = Aisle {
                     market: self,
                     catalog,
@@ -280,7 +309,13 @@ impl Market<'_> {
                     channel: *channel,
                     found: &mut found,
                 };
-                aisle.matching(requirement, only_subscribed);
+                aisle.matching(meets, only_subscribed);
+                // What is found has to be kept, and looked through again and again.
+                let offers = found.offers.len() - before.0;
+                let obstacles = found.obstacles.len() - before.1;
+                if !patience.spend(10 * offers + 100 * obstacles) {
+                    return Found::too_much(parent);
+                }
             }
         }
         found

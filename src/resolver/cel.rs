@@ -27,11 +27,14 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-use std::cell::Cell;
-
 pub(super) use value::Value;
 
+use super::budget::Budget;
 use syntax::Node;
+
+/// What one question about one operator may take: a few milliseconds, and a hundred times what
+/// ordinary rules need.
+pub(super) const QUESTION: usize = 100_000;
 
 /// How many patterns (`matches`) the rules of one bundle may have: each takes time to prepare.
 pub(super) const MAX_PATTERNS: usize = 8;
@@ -53,29 +56,5 @@ impl Rule {
     pub(super) fn holds(&self, properties: &Value, budget: &Budget) -> bool {
         let answer = evaluate::evaluate(&self.node, properties, budget);
         !budget.is_spent() && matches!(answer, Ok(Value::Bool(true)))
-    }
-}
-
-/// The steps that are left.
-#[derive(Debug)]
-pub(super) struct Budget(Cell<usize>);
-
-impl Budget {
-    /// What one question about one operator may take: a few milliseconds, and a hundred times what
-    /// ordinary rules need.
-    pub(super) fn new() -> Self {
-        Self(Cell::new(100_000))
-    }
-
-    /// Takes steps; `false` once there are not enough, and then for ever.
-    pub(super) fn spend(&self, steps: usize) -> bool {
-        let left = self.0.get().saturating_sub(steps);
-        self.0.set(left);
-        left > 0
-    }
-
-    /// Whether there was not enough.
-    pub(super) fn is_spent(&self) -> bool {
-        self.0.get() == 0
     }
 }

@@ -8,6 +8,11 @@ use super::story::Story;
 use super::tree;
 use super::words;
 
+/// How long a summary is at most: a condition of a Subscription has it, and people read that in a table.
+pub(super) const SUMMARY: usize = 1_000;
+/// How long a line of the whole text is at most.
+const LINE: usize = 4_000;
+
 /// Explains why the Subscriptions that were set aside cannot be met.
 pub(super) fn explain(problem: &Problem<'_>, stuck: &Stuck, with_nearest: bool) -> Explanation {
     let requests = stuck
@@ -36,10 +41,11 @@ pub(super) fn explain(problem: &Problem<'_>, stuck: &Stuck, with_nearest: bool) 
             ));
         }
     }
-    let lines: Vec<String> = story.lines.iter().map(|line| in_one_line(line)).collect();
+    let lines = story.lines.iter();
+    let lines: Vec<String> = lines.map(|line| in_one_line(line, LINE)).collect();
     Explanation {
         requests,
-        summary: in_one_line(&summary),
+        summary: in_one_line(&summary, SUMMARY),
         text: lines.join("\n"),
         nearest,
         tree: tree::reason(problem, &proof.tree),
@@ -48,12 +54,13 @@ pub(super) fn explain(problem: &Problem<'_>, stuck: &Stuck, with_nearest: bool) 
 
 /// Names and messages are the words of strangers: a line break in one of them must not look like a
 /// line of ours.
-fn in_one_line(text: &str) -> String {
+pub(super) fn in_one_line(text: &str, length: usize) -> String {
     let shown = |c: char| {
         let hidden = c.is_control().then(|| c.escape_default().to_string());
         hidden.unwrap_or_else(|| c.to_string())
     };
-    text.chars().map(shown).collect()
+    let line: String = text.chars().take(length + 1).map(shown).collect();
+    words::bounded(&line, length)
 }
 
 /// Nobody wants to know, or nobody can tell.

@@ -9,7 +9,8 @@ use crate::api::gvk::GroupVersionKind;
 use crate::bundle::property::{GVK, PACKAGE};
 use crate::version::{Range, Version};
 
-use super::cel::{Budget, Value};
+use super::budget::Budget;
+use super::cel::Value;
 use super::constraint::{Fields, LABEL};
 
 /// Marks a bundle whose version nobody should install any more.

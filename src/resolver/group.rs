@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use petgraph::unionfind::UnionFind;
 
-use super::problem::{Group, Origin, Problem};
+use super::problem::{ChoiceId, Group, NeedId, Origin, Problem};
 
 /// Splits Subscriptions and facts into groups that share no package, API or need.
 pub(super) fn split(problem: &Problem<'_>, roots: &[usize], facts: &BTreeSet<usize>) -> Vec<Group> {
@@ -13,15 +13,17 @@ pub(super) fn split(problem: &Problem<'_>, roots: &[usize], facts: &BTreeSet<usi
     let slot_at = |slot: usize| choices + needs + slot;
     let mut together = UnionFind::<usize>::new(choices + needs + problem.slots.len());
     let reached = reach(problem, roots, facts);
-    for &choice in &reached {
+    for &choice in &reached.choices {
         for &slot in &problem.choices[choice].slots {
             together.union(choice, slot_at(slot));
         }
         for &need in &problem.choices[choice].needs {
             together.union(choice, need_at(need));
-            for &candidate in &problem.needs[need].candidates {
-                together.union(need_at(need), candidate);
-            }
+        }
+    }
+    for &need in &reached.needs {
+        for &candidate in &problem.needs[need].candidates {
+            together.union(need_at(need), candidate);
         }
     }
     let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
@@ -77,9 +79,14 @@ fn has(problem: &Problem<'_>, subscription: usize) -> Option<usize> {
     problem.installed.get(&current).copied()
 }
 
-/// The choices that have anything to do with these Subscriptions and facts.
-fn reach(problem: &Problem<'_>, roots: &[usize], facts: &BTreeSet<usize>) -> BTreeSet<usize> {
-    let mut open: Vec<usize> = facts
+/// What has anything to do with Subscriptions and facts, each once.
+struct Reached {
+    choices: Vec<ChoiceId>,
+    needs: Vec<NeedId>,
+}
+
+fn reach(problem: &Problem<'_>, roots: &[usize], facts: &BTreeSet<usize>) -> Reached {
+    let mut open: Vec<ChoiceId> = facts
         .iter()
         .filter_map(|at| problem.installed.get(at))
         .copied()
@@ -89,13 +96,23 @@ fn reach(problem: &Problem<'_>, roots: &[usize], facts: &BTreeSet<usize>) -> BTr
         open.extend(&problem.needs[root].candidates);
         open.extend(has(problem, subscription));
     }
-    let mut reached = BTreeSet::new();
+    let mut reached = Reached {
+        choices: Vec::new(),
+        needs: Vec::new(),
+    };
+    let mut is_reached = vec![false; problem.choices.len()];
+    // Thousands of bundles may have the same need.
+    let mut is_asked = vec![false; problem.needs.len()];
     while let Some(choice) = open.pop() {
-        if !reached.insert(choice) {
+        if std::mem::replace(&mut is_reached[choice], true) {
             continue;
         }
+        reached.choices.push(choice);
         for &need in &problem.choices[choice].needs {
-            open.extend(&problem.needs[need].candidates);
+            if !std::mem::replace(&mut is_asked[need], true) {
+                reached.needs.push(need);
+                open.extend(&problem.needs[need].candidates);
+            }
         }
         // What is replaced belongs to whoever replaces it.
         if let (Origin::Offered(_), Some(replaced)) = (

@@ -1,5 +1,7 @@
 //! Why an installed operator is not upgraded although there is something newer.
 
+use super::budget::Effort;
+use super::explain::{SUMMARY, in_one_line};
 use super::problem::{ChoiceId, Group, Need, Problem, What};
 use super::proof::{Verdict, refute};
 use super::resolve::task;
@@ -13,6 +15,7 @@ pub(super) fn held_back(
     problem: &mut Problem<'_>,
     group: &Group,
     selection: &Selection,
+    effort: &Effort,
 ) -> Vec<HeldBack> {
     let mut held_back = Vec::new();
     for &at in &group.subscriptions {
@@ -22,7 +25,7 @@ pub(super) fn held_back(
         held_back.push(HeldBack {
             subscription: problem.subscription(at).name.clone(),
             bundle: problem.name(upgrade).to_owned(),
-            because: because(problem, group, at, upgrade),
+            because: in_one_line(&because(problem, group, at, upgrade, effort), SUMMARY),
         });
     }
     held_back
@@ -38,7 +41,13 @@ fn passed_over(problem: &Problem<'_>, at: usize, selection: &Selection) -> Optio
 
 /// What is in the way of one candidate: a need that nothing but this candidate meets is put in the
 /// place of the Subscription's.
-fn because(problem: &mut Problem<'_>, group: &Group, at: usize, upgrade: ChoiceId) -> String {
+fn because(
+    problem: &mut Problem<'_>,
+    group: &Group,
+    at: usize,
+    upgrade: ChoiceId,
+    effort: &Effort,
+) -> String {
     problem.needs.push(Need {
         what: What::Subscription(at),
         candidates: vec![upgrade],
@@ -51,8 +60,8 @@ fn because(problem: &mut Problem<'_>, group: &Group, at: usize, upgrade: ChoiceI
             *need = only;
         }
     }
-    let verdict = match search(problem, &task) {
-        Answer::Impossible => refute(problem, &task),
+    let verdict = match search(problem, &task, effort) {
+        Answer::Impossible => refute(problem, &task, effort),
         Answer::Solution(_) | Answer::TooHard => Verdict::TooHard,
     };
     let because = match verdict {

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::budget::Budget;
+use super::candidates::{Bar, Obstacle};
 use super::package::{Bundle, Channel, Package};
 use super::predicate::{Reach, Requirement};
 use super::request::{Catalog, CatalogKey, Contents, Request};
@@ -32,16 +34,43 @@ impl Offer {
         // As above.
         &self.package.channels[self.channel]
     }
+
+    /// Says that it is no candidate.
+    pub(super) fn barred(&self, why: Bar) -> Obstacle {
+        let bundle = self.bundle();
+        Obstacle::Barred {
+            catalog: self.catalog,
+            package: self.package.name.as_str().into(),
+            bundle: bundle.name.clone(),
+            version: bundle.version.clone(),
+            why,
+        }
+    }
+
+    /// Whether a newer bundle of the channel skips it.
+    pub(super) fn is_skipped(&self) -> bool {
+        let listing = self.package.listing(self.channel);
+        let skipped = listing.map(|listing| listing.skipped.as_slice());
+        let mut skipped = skipped.unwrap_or_default().iter();
+        skipped.any(|(_, bundle)| *bundle == self.bundle)
+    }
 }
 
 /// Packages by catalog and name, `None` if the catalog has none of that name.
 type Known = HashMap<(usize, String), Option<Arc<Package>>>;
+
+/// Which bundles of packages meet needs: by the need, and by where the package is, which is kept as
+/// long as this.
+type Meeting = HashMap<Requirement, HashMap<*const Package, Rc<[bool]>>>;
 
 /// What was read of the catalogs of a request, by their positions in it. Requests about the same
 /// catalogs share it.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     packages: RefCell<Known>,
+    meeting: RefCell<Meeting>,
+    /// What may still be looked at for the needs of bundles, by their catalog.
+    patience: RefCell<BTreeMap<Option<usize>, Rc<Budget>>>,
     unreadable: RefCell<BTreeMap<usize, String>>,
     /// How often a change was tried on the whole request.
     tried: Cell<usize>,
@@ -53,7 +82,48 @@ pub(super) struct Cache {
 /// other's way, advice for a few of them has to do.
 const TRIED: usize = 30;
 
+/// How much is looked at for the needs of one catalog's bundles. Whoever writes a catalog can have
+/// every bundle ask a long question about every other; nobody else is to wait for the answers. It is
+/// hundreds of times what all packages of a sound catalog take together.
+const PATIENCE: usize = 100_000_000;
+
 impl Cache {
+    /// What may still be looked at for the needs of a catalog's bundles, or of what is installed.
+    pub(super) fn patience(&self, parent: Option<usize>) -> Rc<Budget> {
+        let mut patience = self.patience.borrow_mut();
+        let left = patience.entry(parent);
+        left.or_insert_with(|| Rc::new(Budget::new(PATIENCE)))
+            .clone()
+    }
+
+    /// Which bundles of a package meet a need, by their positions; nothing if there is no patience left
+    /// to tell.
+    pub(super) fn meeting(
+        &self,
+        requirement: &Requirement,
+        package: &Arc<Package>,
+        patience: &Budget,
+    ) -> Option<Rc<[bool]>> {
+        let mut meeting = self.meeting.borrow_mut();
+        if !meeting.contains_key(requirement) {
+            meeting.insert(requirement.clone(), HashMap::new());
+        }
+        let known = meeting.get_mut(requirement)?;
+        if let Some(known) = known.get(&Arc::as_ptr(package)) {
+            return Some(known.clone());
+        }
+        let mut meets = Vec::with_capacity(package.bundles.len());
+        for bundle in &package.bundles {
+            if patience.is_spent() {
+                return None;
+            }
+            meets.push(requirement.matches_within(&bundle.features, patience));
+        }
+        let meets: Rc<[bool]> = meets.into();
+        known.insert(Arc::as_ptr(package), meets.clone());
+        Some(meets)
+    }
+
     /// Whether there is time for another try on the whole request.
     pub(super) fn may_try_again(&self) -> bool {
         self.tried.set(self.tried.get() + 1);
@@ -70,11 +140,30 @@ impl Cache {
 pub(super) struct Market<'r> {
     pub(super) request: &'r Request<'r>,
     pub(super) cache: Rc<Cache>,
+    /// The Subscriptions to each package, by their positions in the request.
+    subscriptions: HashMap<&'r str, Vec<usize>>,
 }
 
 impl<'r> Market<'r> {
     pub(super) fn new(request: &'r Request<'r>, cache: Rc<Cache>) -> Self {
-        Self { request, cache }
+        let mut subscriptions: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, subscription) in request.subscriptions.iter().enumerate() {
+            let same = subscriptions.entry(&subscription.package).or_default();
+            same.push(at);
+        }
+        Self {
+            request,
+            cache,
+            subscriptions,
+        }
+    }
+
+    /// The Subscriptions to a package, by their positions in the request.
+    pub(super) fn subscriptions_to(&self, package: &str) -> &[usize] {
+        self.subscriptions
+            .get(package)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
     }
 
     pub(super) fn catalog(&self, at: usize) -> &'r Catalog<'r> {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::budget::Effort;
 use super::candidates::{Bar, Obstacle};
 use super::explanation::Change;
 use super::problem::{Origin, Problem};
 use super::request::{CatalogKey, Dependencies, Request, Subscription};
-use super::resolve::{Stuck, resolve_with};
+use super::resolve::{How, Stuck, resolve_with};
 use super::solution::{Component, Resolution, Solution};
 use super::words;
 use crate::catalog::search::within_distance;
@@ -53,20 +54,26 @@ impl Edit {
 /// is worse off. What helps the Subscriptions themselves is tried again on the whole namespace.
 pub(super) fn changes(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Change> {
     let mut told: Vec<Change> = Vec::new();
+    let effort = Effort::new();
     for edit in edits(problem, stuck).into_iter().take(TRIED) {
         let mut few = stuck.core.clone();
         few.extend(edit.subscription().filter(|at| !stuck.core.contains(at)));
         let cache = &problem.market.cache;
         let request = edited(problem, Some(&few), &edit);
-        let alone = resolve_with(&request, cache, false);
+        let alone = resolve_with(&request, cache, How::Trying(&effort));
         let Some(gives) = gives(problem, stuck, &edit, &alone) else {
             continue;
         };
         let is_all = few.len() == problem.request().subscriptions.len();
-        if !is_all && !holds_for_all(problem, stuck, &edit) {
-            continue;
-        }
-        let change = words_for(problem, &edit, &request, &alone);
+        let (request, outcome, gives) = if is_all {
+            (request, alone, gives)
+        } else {
+            let Some(beside_all) = beside_all(problem, stuck, &edit, &effort) else {
+                continue;
+            };
+            beside_all
+        };
+        let change = words_for(problem, &edit, &request, &outcome);
         if told.iter().all(|known| known.change != change) {
             told.push(Change { change, gives });
         }
@@ -77,20 +84,28 @@ pub(super) fn changes(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Change> {
     told
 }
 
-/// Whether a change helps beside all other Subscriptions too, and leaves none of them worse off.
-fn holds_for_all(problem: &Problem<'_>, stuck: &Stuck, edit: &Edit) -> bool {
+/// What a change gives beside all other Subscriptions, if it helps there too and leaves none of them
+/// worse off.
+fn beside_all<'r>(
+    problem: &Problem<'r>,
+    stuck: &Stuck,
+    edit: &Edit,
+    effort: &Effort,
+) -> Option<(Request<'r>, Resolution, Vec<String>)> {
     let cache = &problem.market.cache;
     if !cache.may_try_again() {
-        return false;
+        return None;
     }
-    let whole = resolve_with(&edited(problem, None, edit), cache, false);
-    gives(problem, stuck, edit, &whole).is_some()
-        && unmet(&whole).is_subset(cache.unmet(|| unmet(&before(problem))))
+    let request = edited(problem, None, edit);
+    let whole = resolve_with(&request, cache, How::Trying(effort));
+    let gives = gives(problem, stuck, edit, &whole)?;
+    let is_fair = unmet(&whole).is_subset(cache.unmet(|| unmet(&before(problem))));
+    is_fair.then_some((request, whole, gives))
 }
 
 /// The outcome without any change.
 fn before(problem: &Problem<'_>) -> Resolution {
-    resolve_with(problem.request(), &problem.market.cache, false)
+    resolve_with(problem.request(), &problem.market.cache, How::Solving)
 }
 
 /// The Subscriptions that are not met.

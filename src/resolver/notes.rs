@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::candidates::Obstacle;
+use super::explain::{SUMMARY, in_one_line};
 use super::problem::{ChoiceId, Group, NeedId, Origin, Problem, What};
 use super::request::Contents;
 use super::words;
@@ -65,6 +66,9 @@ pub(super) fn notes(
     let mut seen = BTreeSet::new();
     notes.retain(|note| seen.insert(note.clone()));
     notes
+        .into_iter()
+        .map(|note| in_one_line(&note, SUMMARY))
+        .collect()
 }
 
 fn of_subscription(

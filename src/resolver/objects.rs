@@ -9,17 +9,18 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::curation::Curation;
 use super::features::Features;
-use super::request::{CatalogKey, Dependencies, Installed, Progress, Subscription};
+use super::progress::progress;
+use super::request::{CatalogKey, Dependencies, Installed, Subscription};
 use crate::api::catalog_source::CatalogSource;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::apis::{ApiServiceDescription, CrdDescription};
-use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::api::gvk::GroupVersionKind;
 use crate::api::labels;
 use crate::api::subscription::{DependencyPolicy, Subscription as SubscriptionObject};
@@ -161,10 +162,12 @@ fn subscription(object: &SubscriptionObject) -> Result<Subscription, Unreadable>
 /// until it is gone, because until then nothing else can have its APIs.
 ///
 /// A CSV that can only be read in part is taken for what could be read: were it left out, it would
-/// be installed once more.
+/// be installed once more. How far they are depends on the time, for those who want to know:
+/// see [`fails_after`](super::fails_after).
 pub fn installed(
     csvs: &[ClusterServiceVersion],
     subscriptions: &[SubscriptionObject],
+    now: Option<&Time>,
 ) -> ReadOut<Installed> {
     let mut problems = Vec::new();
     let own = csvs.iter().filter(|csv| !csv.is_copied());
@@ -178,7 +181,7 @@ pub fn installed(
                     problem,
                 });
             };
-            operator(csv, subscriptions, &mut report)
+            operator(csv, subscriptions, now, &mut report)
         })
         .collect();
     ReadOut { items, problems }
@@ -187,6 +190,7 @@ pub fn installed(
 fn operator(
     csv: &ClusterServiceVersion,
     subscriptions: &[SubscriptionObject],
+    now: Option<&Time>,
     report: &mut impl FnMut(String, String),
 ) -> Installed {
     let version = version(csv, report);
@@ -207,10 +211,6 @@ fn operator(
         properties
     });
     let package = package_of(&properties);
-    let phase = csv.status.as_ref().map(|status| &status.phase);
-    // Its Pods fail: what comes next may be what mends it.
-    let reason = csv.status.as_ref().map(|status| &status.reason);
-    let is_unhealthy = reason == Some(&CsvReason::ComponentUnhealthy);
     Installed {
         name: csv.name_any(),
         features: Arc::new(Features::new(
@@ -221,12 +221,7 @@ fn operator(
         package,
         version,
         replaces: csv.spec.replaces.clone(),
-        progress: match phase {
-            Some(CsvPhase::Succeeded) => Progress::Succeeded,
-            Some(CsvPhase::Failed) => Progress::Failed,
-            Some(CsvPhase::Installing) if is_unhealthy => Progress::Failed,
-            _ => Progress::Underway,
-        },
+        progress: progress(csv, now),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A package as the resolver sees it: versions, ranges and needs are read, channels have an order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use serde_json::json;
@@ -54,6 +54,28 @@ impl Package {
                 .collect(),
             bundles,
         }
+    }
+
+    /// The entries of the channel at a position, in order.
+    pub(super) fn listing(&self, channel: usize) -> Result<&Listing, &OrderError> {
+        // Positions are those of the channels of this package.
+        let channel = &self.channels[channel];
+        let listing = channel
+            .listing
+            .get_or_init(|| Listing::new(self, channel).map_err(Clone::clone));
+        listing.as_ref()
+    }
+
+    /// The positions of the bundles that the channel at a position lists, in whatever order.
+    pub(super) fn listed(&self, channel: usize) -> &[usize] {
+        // As above.
+        let channel = &self.channels[channel];
+        channel.bundles.get_or_init(|| {
+            let entries = channel.entries().iter();
+            entries
+                .filter_map(|entry| Some(self.bundle(&entry.name)?.0))
+                .collect()
+        })
     }
 
     /// A bundle and its position, by its name.
@@ -118,6 +140,40 @@ pub struct Channel {
     pub deprecation: Option<String>,
     order: OnceLock<Result<Vec<usize>, OrderError>>,
     skip_ranges: OnceLock<Vec<Option<Range>>>,
+    /// What [`Package::listing`] and [`Package::listed`] found.
+    listing: OnceLock<Result<Listing, OrderError>>,
+    bundles: OnceLock<Vec<usize>>,
+}
+
+/// The entries of a channel whose bundles there are: their positions in the channel, and those of their
+/// bundles in the package.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// From the newest to the oldest.
+    pub(super) in_order: Vec<(usize, usize)>,
+    /// Those that others skip, the newest version first.
+    pub(super) skipped: Vec<(usize, usize)>,
+}
+
+impl Listing {
+    fn new<'p>(package: &Package, channel: &'p Channel) -> Result<Self, &'p OrderError> {
+        let position = |entry: usize| {
+            let name = &channel.entries().get(entry)?.name;
+            Some((entry, package.bundle(name)?.0))
+        };
+        let order = channel.order()?.iter();
+        let in_order: Vec<(usize, usize)> = order.filter_map(|&entry| position(entry)).collect();
+        let mut skipped = Vec::new();
+        // A channel without a beginning offers nothing.
+        if !in_order.is_empty() {
+            let known: HashSet<(usize, usize)> = in_order.iter().copied().collect();
+            let all = (0..channel.entries().len()).filter_map(position);
+            skipped.extend(all.filter(|both| !known.contains(both)));
+            let version = |&(_, at): &(usize, usize)| package.bundles.get(at)?.version.as_ref();
+            skipped.sort_by(|a, b| version(b).cmp(&version(a)));
+        }
+        Ok(Self { in_order, skipped })
+    }
 }
 
 impl Channel {
@@ -128,6 +184,8 @@ impl Channel {
             deprecation,
             order: OnceLock::new(),
             skip_ranges: OnceLock::new(),
+            listing: OnceLock::new(),
+            bundles: OnceLock::new(),
         }
     }
 

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use crate::api::gvk::GroupVersionKind;
 use crate::version::Range;
 
-use super::cel::{Budget, Rule};
+use super::budget::Budget;
+use super::cel::{QUESTION, Rule};
 use super::features::Features;
 
 /// One need: an API, a package in a range of versions, a label, or a constraint of those.
@@ -43,8 +44,15 @@ impl Requirement {
     /// Whether an operator is what is needed. All of a constraint has to be true of this one
     /// operator. Constraints that take too long to look at do not match.
     pub fn matches(&self, features: &Features) -> bool {
-        let budget = Budget::new();
-        self.0.predicate.holds(features, &budget) && !budget.is_spent()
+        self.matches_within(features, &Budget::new(QUESTION))
+    }
+
+    /// As [`Self::matches`], at the cost of a budget for many such questions.
+    pub(super) fn matches_within(&self, features: &Features, budget: &Budget) -> bool {
+        let question = Budget::new(QUESTION);
+        let holds = self.0.predicate.holds(features, &question) && !question.is_spent();
+        budget.spend(question.spent());
+        holds
     }
 
     /// Where to look for what could match.

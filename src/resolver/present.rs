@@ -79,14 +79,20 @@ fn orphan_for(
     orphans: &[usize],
 ) -> Option<usize> {
     let installed = &market.request.installed;
-    let package = market
-        .named(&subscription.catalog)
-        .and_then(|catalog| market.package(catalog, &subscription.package));
+    let catalogs = if subscription.catalog.is_empty() {
+        market.by_preference(None)
+    } else {
+        market.named(&subscription.catalog).into_iter().collect()
+    };
+    let packages = catalogs.into_iter();
+    let packages: Vec<_> = packages
+        .filter_map(|catalog| market.package(catalog, &subscription.package))
+        .collect();
     let belongs = |csv: &Installed| match &csv.package {
         Some(package) => *package == subscription.package,
-        None => package
-            .as_ref()
-            .is_some_and(|package| package.bundle(&csv.name).is_some()),
+        None => packages
+            .iter()
+            .any(|package| package.bundle(&csv.name).is_some()),
     };
     let matching = orphans
         .iter()

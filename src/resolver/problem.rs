@@ -4,11 +4,11 @@
 //! [`Need`] has choices in order of preference, one of which must be taken. A [`SlotKey`] is
 //! something only one choice can have: a package, an API, the name of a CSV.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::candidates::{Found, Obstacle};
+use super::candidates::{Bar, Found, Obstacle};
 use super::constraint::requirements;
 use super::market::{Cache, Market, Offer};
 use super::package::Package;
@@ -85,6 +85,12 @@ pub(super) struct Problem<'r> {
     pub(super) lacking: Vec<(usize, String)>,
     /// Packages whose needs are only checked.
     only_checked: HashSet<&'r str>,
+    /// The Subscriptions that may get a choice, by their positions in the request.
+    wanted: BTreeMap<ChoiceId, BTreeSet<usize>>,
+    /// Those of `wanted` that others skip: only who asks for them gets them.
+    skipped: Vec<ChoiceId>,
+    /// Candidates that meet a need only as long as a Subscription may get them.
+    tied: Vec<(NeedId, ChoiceId)>,
     ids: Ids,
 }
 
@@ -121,6 +127,9 @@ impl<'r> Problem<'r> {
             installed: BTreeMap::new(),
             lacking: Vec::new(),
             only_checked: only_checked(request),
+            wanted: BTreeMap::new(),
+            skipped: Vec::new(),
+            tied: Vec::new(),
             ids: Ids::default(),
         };
         // By name: the numbers decide in which order things are told.
@@ -291,7 +300,13 @@ impl<'r> Problem<'r> {
         let waits = current.is_some_and(|at| self.present.underway.contains(&at));
         let mut candidates = Vec::new();
         for offer in offers.into_iter().filter(|_| !waits) {
+            let is_picky = subscription.version.is_some() || !subscription.starting_csv.is_empty();
+            let is_skipped = is_picky && offer.is_skipped();
             let choice = self.add_offer(offer);
+            if is_skipped && !self.wanted.contains_key(&choice) {
+                self.skipped.push(choice);
+            }
+            self.wanted.entry(choice).or_default().insert(at);
             if let Some(current) = current {
                 let slot = self.csv_slot(&self.installed(current).name);
                 let choice = &mut self.choices[choice];
@@ -354,8 +369,17 @@ impl<'r> Problem<'r> {
                 // It runs without, or it does not run: either way nobody else is to suffer.
                 let what = self.needs[need].what.clone();
                 if let What::Requirement { requirement, .. } = what {
+                    let obstacles = &self.needs[need].obstacles;
+                    let is_unknown = obstacles
+                        .iter()
+                        .any(|obstacle| matches!(obstacle, Obstacle::TooMuch { .. }));
+                    let why = if is_unknown {
+                        "which takes too long to look for"
+                    } else {
+                        "which nothing offers"
+                    };
                     self.lacking
-                        .push((*at, format!("needs {requirement}, which nothing offers")));
+                        .push((*at, format!("needs {requirement}, {why}")));
                 }
             } else if !self.choices[choice].needs.contains(&need) {
                 self.choices[choice].needs.push(need);
@@ -377,8 +401,11 @@ impl<'r> Problem<'r> {
             // Subscriptions are added by `add_subscription`.
             return 0;
         };
+        let patience = self.market.cache.patience(*parent);
         let Found {
-            offers, obstacles, ..
+            offers,
+            mut obstacles,
+            ..
         } = self
             .market
             .for_requirement(requirement, *parent, *only_subscribed);
@@ -387,29 +414,96 @@ impl<'r> Problem<'r> {
             .iter()
             .map(|(at, choice)| (*at, *choice))
             .collect();
-        here.retain(|(at, _)| requirement.matches(&self.installed(*at).features));
+        here.retain(|(at, _)| requirement.matches_within(&self.installed(*at).features, &patience));
         here.sort_by(|(a, _), (b, _)| {
             let (a, b) = (self.installed(*a), self.installed(*b));
             (&a.package, &b.version, &a.name).cmp(&(&b.package, &a.version, &b.name))
         });
+        let id = self.needs.len();
         let mut candidates: Vec<ChoiceId> = here.into_iter().map(|(_, choice)| choice).collect();
         for offer in offers {
-            candidates.push(self.add_offer(offer));
+            if !only_subscribed {
+                candidates.push(self.add_offer(offer));
+                continue;
+            }
+            let known = self.ids.offers.get(&(identity(&offer), offer.channel));
+            match known.filter(|known| self.wanted.contains_key(known)) {
+                Some(&known) => {
+                    candidates.push(known);
+                    self.tied.push((id, known));
+                }
+                None => obstacles.push(self.not_gotten(&offer)),
+            }
+        }
+        for &choice in &self.skipped {
+            let Origin::Offered(offer) = &self.choices[choice].origin else {
+                continue;
+            };
+            if requirement.matches_within(&offer.bundle().features, &patience) {
+                candidates.push(choice);
+                self.tied.push((id, choice));
+                obstacles.retain(|obstacle| !is_bar_of(obstacle, offer));
+            }
         }
         self.needs.push(Need {
             what: what.clone(),
             candidates,
             obstacles,
         });
-        let id = self.needs.len() - 1;
         self.ids.needs.insert(what, id);
         id
+    }
+
+    /// Why a bundle does not meet a need that only Subscriptions may meet.
+    fn not_gotten(&self, offer: &Offer) -> Obstacle {
+        let own = self.market.subscriptions_to(&offer.package.name).first();
+        offer.barred(own.map_or(Bar::NotSubscribed, |at| Bar::NotGotten(*at)))
+    }
+
+    /// These Subscriptions get nothing: whatever counts only together with them does not count.
+    pub(super) fn set_aside(&mut self, subscriptions: &BTreeSet<usize>) {
+        for who in self.wanted.values_mut() {
+            who.retain(|at| !subscriptions.contains(at));
+        }
+        let is_wanted = |choice: &ChoiceId| {
+            let who = self.wanted.get(choice);
+            who.is_some_and(|who| !who.is_empty())
+        };
+        let (tied, loose): (Vec<_>, Vec<_>) = std::mem::take(&mut self.tied)
+            .into_iter()
+            .partition(|(_, choice)| is_wanted(choice));
+        self.tied = tied;
+        for (need, choice) in loose {
+            let Origin::Offered(offer) = &self.choices[choice].origin else {
+                continue;
+            };
+            let only_subscribed = match &self.needs[need].what {
+                What::Requirement {
+                    only_subscribed, ..
+                } => *only_subscribed,
+                What::Subscription(_) => false,
+            };
+            let obstacle = if only_subscribed {
+                self.not_gotten(offer)
+            } else {
+                offer.barred(Bar::Skipped)
+            };
+            let need = &mut self.needs[need];
+            need.candidates.retain(|candidate| *candidate != choice);
+            need.obstacles.push(obstacle);
+        }
     }
 
     fn only_checks(&self, choice: ChoiceId) -> bool {
         let package = self.package(choice);
         package.is_some_and(|package| self.only_checked.contains(package))
     }
+}
+
+/// Whether this says why an offer does not count.
+fn is_bar_of(obstacle: &Obstacle, offer: &Offer) -> bool {
+    matches!(obstacle, Obstacle::Barred { catalog, package, bundle, why: Bar::Skipped, .. }
+        if *catalog == offer.catalog && **package == *offer.package.name && *bundle == offer.bundle().name)
 }
 
 /// A bundle of a package that was read from a catalog: packages are read once, so that where they

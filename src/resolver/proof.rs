@@ -19,12 +19,11 @@ use pubgrub::{
     PubGrubError, VersionSet,
 };
 
-use super::numbers::Numbers;
+use super::budget::{Budget, Effort};
+use super::numbers::{Numbers, comparisons};
 use super::problem::{ChoiceId, NeedId, Problem, SlotId};
 use super::search::Task;
 
-/// How many decisions pubgrub may take.
-const PATIENCE: usize = 100_000;
 /// How many candidates of a need are worth a proof.
 const TELLING: usize = 200;
 
@@ -73,19 +72,19 @@ pub(super) enum Verdict {
 }
 
 /// Asks pubgrub for a solution, or for the proof that there is none.
-pub(super) fn prove(problem: &Problem<'_>, task: &Task) -> Verdict {
-    ask(problem, task, usize::MAX)
+pub(super) fn prove(problem: &Problem<'_>, task: &Task, effort: &Effort) -> Verdict {
+    ask(problem, task, effort, usize::MAX)
 }
 
 /// Asks pubgrub why there is no solution, of which there is none for certain. Then there is none
 /// with fewer candidates either, and a proof about the best few of each need is as good as one about
 /// thousands, for which nobody has the time.
-pub(super) fn refute(problem: &Problem<'_>, task: &Task) -> Verdict {
-    ask(problem, task, TELLING)
+pub(super) fn refute(problem: &Problem<'_>, task: &Task, effort: &Effort) -> Verdict {
+    ask(problem, task, effort, TELLING)
 }
 
-fn ask(problem: &Problem<'_>, task: &Task, looked_at: usize) -> Verdict {
-    let provider = Provider::new(problem, task, looked_at);
+fn ask(problem: &Problem<'_>, task: &Task, effort: &Effort, looked_at: usize) -> Verdict {
+    let provider = Provider::new(problem, task, &effort.proof, looked_at);
     match pubgrub::resolve(&provider, Item::Start, 0_u32) {
         Ok(selected) => {
             let choices = selected
@@ -185,13 +184,20 @@ struct Provider<'p, 'r> {
     /// When each item was first heard of: that is breadth-first, the same every time, and does
     /// not depend on how often something led to a conflict.
     order: RefCell<HashMap<Item, usize>>,
-    decisions: Cell<usize>,
+    /// How many sets pubgrub may still compare, and how many were compared when it was last asked.
+    patience: &'p Budget,
+    compared: Cell<usize>,
     /// How many candidates of a need are looked at.
     looked_at: usize,
 }
 
 impl<'p, 'r> Provider<'p, 'r> {
-    fn new(problem: &'p Problem<'r>, task: &'p Task, looked_at: usize) -> Self {
+    fn new(
+        problem: &'p Problem<'r>,
+        task: &'p Task,
+        patience: &'p Budget,
+        looked_at: usize,
+    ) -> Self {
         let mut held = HashMap::new();
         for &fact in &task.facts {
             for &slot in &problem.choices[fact].slots {
@@ -204,7 +210,8 @@ impl<'p, 'r> Provider<'p, 'r> {
             held,
             facts: task.facts.iter().copied().collect(),
             order: RefCell::default(),
-            decisions: Cell::new(0),
+            patience,
+            compared: Cell::new(comparisons()),
             looked_at,
         }
     }
@@ -297,16 +304,17 @@ impl DependencyProvider for Provider<'_, '_> {
     }
 
     fn should_cancel(&self) -> Result<(), TooLong> {
-        self.decisions.set(self.decisions.get() + 1);
-        if self.decisions.get() > PATIENCE {
-            Err(TooLong)
-        } else {
+        let compared = comparisons();
+        let since = compared.wrapping_sub(self.compared.replace(compared));
+        if self.patience.spend(since) {
             Ok(())
+        } else {
+            Err(TooLong)
         }
     }
 }
 
 /// Pubgrub was stopped.
 #[derive(Debug, thiserror::Error)]
-#[error("too many decisions")]
+#[error("too many sets to compare")]
 pub(super) struct TooLong;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
+use super::budget::Effort;
 use super::explain;
 use super::group::split;
 use super::held_back::held_back;
@@ -17,28 +18,46 @@ use super::solution::{Component, Resolution, Solution};
 ///
 /// The same request always gives the same answer, byte by byte.
 pub fn resolve(request: &Request<'_>) -> Resolution {
-    resolve_with(request, &Rc::default(), true)
+    resolve_with(request, &Rc::default(), How::Explaining)
 }
 
 /// As [`resolve`], for those who only want to know what would be installed: what cannot be met is
 /// not explained, and upgrades that are held back are not told.
 pub fn solve(request: &Request<'_>) -> Resolution {
-    resolve_with(request, &Rc::default(), false)
+    resolve_with(request, &Rc::default(), How::Solving)
+}
+
+/// How a request is resolved.
+#[derive(Clone, Copy)]
+pub(super) enum How<'e> {
+    /// With all reasons.
+    Explaining,
+    /// Without reasons.
+    Solving,
+    /// Without reasons, and all groups together may take no more than this.
+    Trying(&'e Effort),
 }
 
 /// As [`resolve`], with packages that were read before. Looking for the nearest change that works
 /// resolves changed requests, whose own failures nobody reads.
-pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, explains: bool) -> Resolution {
+pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, how: How<'_>) -> Resolution {
+    let explains = matches!(how, How::Explaining);
     let mut problem = Problem::new(request, cache.clone());
     let mut components = Vec::new();
     let everyone: Vec<usize> = (0..request.subscriptions.len()).collect();
     let mut open = VecDeque::from(split(&problem, &everyone, &problem.present.facts()));
     while let Some(group) = open.pop_front() {
-        match settle(&problem, &group, explains) {
+        // Each group may take as much: a hard one must not use up what another needs.
+        let own = Effort::new();
+        let effort = match how {
+            How::Trying(shared) => shared,
+            How::Explaining | How::Solving => &own,
+        };
+        match settle(&problem, &group, effort, explains) {
             Settled::Solved(selection, ignored) => {
                 let mut solution = Solution::new(&problem, &group, &selection, &ignored);
                 if explains {
-                    solution.held_back = held_back(&mut problem, &group, &selection);
+                    solution.held_back = held_back(&mut problem, &group, &selection, effort);
                 }
                 // Facts that nobody asks about, and that need nothing, are not worth a word.
                 if !group.subscriptions.is_empty() || !solution.install.is_empty() {
@@ -58,6 +77,7 @@ pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, explains: b
                     .copied()
                     .filter(|at| !aside.contains(at))
                     .collect();
+                problem.set_aside(&aside);
                 // What is set aside keeps what it has.
                 let kept = aside
                     .iter()
@@ -106,25 +126,25 @@ pub(super) fn task(problem: &Problem<'_>, subscriptions: &[usize], facts: &[usiz
     }
 }
 
-fn settle(problem: &Problem<'_>, group: &Group, explains: bool) -> Settled {
+fn settle(problem: &Problem<'_>, group: &Group, effort: &Effort, explains: bool) -> Settled {
     let mut task = task(problem, &group.subscriptions, &group.facts);
     loop {
-        let suspects = match search(problem, &task) {
+        let suspects = match search(problem, &task, effort) {
             Answer::Solution(selection) => {
                 return Settled::Solved(selection, task.ignored.into_iter().collect());
             }
             Answer::Impossible if group.subscriptions.len() <= FEW => group.subscriptions.clone(),
             answer => {
                 let verdict = match answer {
-                    Answer::Impossible => refute(problem, &task),
-                    _ => prove(problem, &task),
+                    Answer::Impossible => refute(problem, &task, effort),
+                    _ => prove(problem, &task, effort),
                 };
                 match verdict {
                     Verdict::Possible(choices) => {
                         let selection = Selection::of(problem, &task, choices);
                         return Settled::Solved(selection, task.ignored.into_iter().collect());
                     }
-                    Verdict::Impossible(proof) => in_proof(problem, group, &task, &proof),
+                    Verdict::Impossible(proof) => in_proof(problem, group, &task, &proof, effort),
                     Verdict::TooHard => {
                         let everyone = group.subscriptions.clone();
                         return Settled::Stuck(Stuck {
@@ -136,8 +156,8 @@ fn settle(problem: &Problem<'_>, group: &Group, explains: bool) -> Settled {
                 }
             }
         };
-        let core = core(problem, &task, suspects);
-        if core.is_empty() && ignore(problem, &mut task) {
+        let core = core(problem, &task, suspects, effort);
+        if core.is_empty() && ignore(problem, &mut task, effort) {
             continue;
         }
         let core = if core.is_empty() {
@@ -145,7 +165,7 @@ fn settle(problem: &Problem<'_>, group: &Group, explains: bool) -> Settled {
         } else {
             core
         };
-        return Settled::Stuck(stuck(problem, &task, core, explains));
+        return Settled::Stuck(stuck(problem, &task, core, explains.then_some(effort)));
     }
 }
 
@@ -157,13 +177,24 @@ fn only(problem: &Problem<'_>, whole: &Task, subscriptions: &[usize]) -> Task {
     }
 }
 
-fn is_impossible(problem: &Problem<'_>, whole: &Task, subscriptions: &[usize]) -> bool {
-    search(problem, &only(problem, whole, subscriptions)) == Answer::Impossible
+fn is_impossible(
+    problem: &Problem<'_>,
+    whole: &Task,
+    subscriptions: &[usize],
+    effort: &Effort,
+) -> bool {
+    search(problem, &only(problem, whole, subscriptions), effort) == Answer::Impossible
 }
 
 /// The Subscriptions that a proof speaks of; all of them if it does not hold for these alone: one
 /// about the best candidates does not always hold for all of them.
-fn in_proof(problem: &Problem<'_>, group: &Group, whole: &Task, proof: &Proof) -> Vec<usize> {
+fn in_proof(
+    problem: &Problem<'_>,
+    group: &Group,
+    whole: &Task,
+    proof: &Proof,
+    effort: &Effort,
+) -> Vec<usize> {
     let involved = |at: &usize| proof.roots.contains(&problem.roots[*at]);
     let named: Vec<usize> = group
         .subscriptions
@@ -171,7 +202,7 @@ fn in_proof(problem: &Problem<'_>, group: &Group, whole: &Task, proof: &Proof) -
         .copied()
         .filter(involved)
         .collect();
-    if is_impossible(problem, whole, &named) {
+    if is_impossible(problem, whole, &named, effort) {
         named
     } else {
         group.subscriptions.clone()
@@ -180,13 +211,13 @@ fn in_proof(problem: &Problem<'_>, group: &Group, whole: &Task, proof: &Proof) -
 
 /// Takes out of Subscriptions, one by one from the last, those without which there still is no
 /// solution.
-fn core(problem: &Problem<'_>, whole: &Task, mut core: Vec<usize>) -> Vec<usize> {
+fn core(problem: &Problem<'_>, whole: &Task, mut core: Vec<usize>, effort: &Effort) -> Vec<usize> {
     let mut next = core.len();
     while next > 0 {
         next -= 1;
         let mut fewer = core.clone();
         fewer.remove(next);
-        if is_impossible(problem, whole, &fewer) {
+        if is_impossible(problem, whole, &fewer, effort) {
             core = fewer;
         }
     }
@@ -195,9 +226,9 @@ fn core(problem: &Problem<'_>, whole: &Task, mut core: Vec<usize>) -> Vec<usize>
 
 /// What is installed contradicts itself. That is how it is; the rest goes on without the needs of
 /// facts that cannot be met. Says whether there were any.
-fn ignore(problem: &Problem<'_>, task: &mut Task) -> bool {
+fn ignore(problem: &Problem<'_>, task: &mut Task, effort: &Effort) -> bool {
     let alone = only(problem, task, &[]);
-    let Verdict::Impossible(proof) = refute(problem, &alone) else {
+    let Verdict::Impossible(proof) = refute(problem, &alone, effort) else {
         return false;
     };
     let facts: BTreeSet<ChoiceId> = task.facts.iter().copied().collect();
@@ -210,9 +241,10 @@ fn ignore(problem: &Problem<'_>, task: &mut Task) -> bool {
     task.ignored.len() > before
 }
 
-fn stuck(problem: &Problem<'_>, whole: &Task, core: Vec<usize>, explains: bool) -> Stuck {
+/// `effort` is what the reason may take, if anybody wants to know it.
+fn stuck(problem: &Problem<'_>, whole: &Task, core: Vec<usize>, effort: Option<&Effort>) -> Stuck {
     // A proof about the core alone has nothing in it that does not matter.
-    let proof = explains.then(|| refute(problem, &only(problem, whole, &core)));
+    let proof = effort.map(|effort| refute(problem, &only(problem, whole, &core), effort));
     let proof = proof.and_then(|verdict| match verdict {
         Verdict::Impossible(proof) => Some(proof),
         Verdict::Possible(_) | Verdict::TooHard => None,

@@ -10,10 +10,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::budget::{Budget, Effort};
 use super::problem::{ChoiceId, NeedId, Problem, SlotId};
 
-/// How many decisions are tried before the search gives up; a sound catalog takes a few hundred.
-const PATIENCE: usize = 200_000;
 /// Longer lists of choices that do not go together are not worth remembering.
 const MEMORABLE: usize = 6;
 /// How many of them are remembered.
@@ -90,8 +89,8 @@ impl Selection {
 }
 
 /// Finds the preferred solution.
-pub(super) fn search(problem: &Problem<'_>, task: &Task) -> Answer {
-    Search::new(problem, task).run()
+pub(super) fn search(problem: &Problem<'_>, task: &Task, effort: &Effort) -> Answer {
+    Search::new(problem, task, &effort.search).run()
 }
 
 /// One need that was decided.
@@ -109,6 +108,8 @@ struct Decision {
 
 struct Search<'p, 'r> {
     problem: &'p Problem<'r>,
+    /// What may still be looked at.
+    patience: &'p Budget,
     facts: BTreeSet<ChoiceId>,
     /// The needs to be decided, with who has them.
     queue: Vec<(NeedId, Option<ChoiceId>)>,
@@ -129,9 +130,10 @@ enum Verdict {
 }
 
 impl<'p, 'r> Search<'p, 'r> {
-    fn new(problem: &'p Problem<'r>, task: &Task) -> Self {
+    fn new(problem: &'p Problem<'r>, task: &Task, patience: &'p Budget) -> Self {
         let mut search = Self {
             problem,
+            patience,
             facts: task.facts.iter().copied().collect(),
             queue: task
                 .all_needs(problem)
@@ -154,10 +156,7 @@ impl<'p, 'r> Search<'p, 'r> {
     }
 
     fn run(mut self) -> Answer {
-        for _ in 0..PATIENCE {
-            let Some(&(need, _)) = self.queue.get(self.decisions.len()) else {
-                return Answer::Solution(self.selection());
-            };
+        while let Some(&(need, _)) = self.queue.get(self.decisions.len()) {
             let met = self.met_already(need);
             let decision = Decision {
                 next: 0,
@@ -167,15 +166,21 @@ impl<'p, 'r> Search<'p, 'r> {
                 blamed: BTreeSet::new(),
             };
             self.decisions.push(decision);
-            if met.is_none() && !self.decide() {
+            let goes_on = met.is_some() || self.decide();
+            if self.patience.is_spent() {
+                return Answer::TooHard;
+            }
+            if !goes_on {
                 return Answer::Impossible;
             }
         }
-        Answer::TooHard
+        Answer::Solution(self.selection())
     }
 
     fn met_already(&self, need: NeedId) -> Option<ChoiceId> {
-        let mut candidates = self.problem.needs[need].candidates.iter();
+        let candidates = &self.problem.needs[need].candidates;
+        self.patience.spend(1 + candidates.len());
+        let mut candidates = candidates.iter();
         candidates
             .find(|choice| self.chosen.contains_key(choice))
             .copied()
@@ -198,7 +203,8 @@ impl<'p, 'r> Search<'p, 'r> {
 
     /// Takes the next candidate for the last decision, or goes back to where another one may help.
     fn decide(&mut self) -> bool {
-        loop {
+        // Whoever gives up says so in `run`.
+        while !self.patience.is_spent() {
             let at = self.decisions.len() - 1;
             let (need, owner) = self.queue[at];
             let candidates = &self.problem.needs[need].candidates;
@@ -228,9 +234,13 @@ impl<'p, 'r> Search<'p, 'r> {
             blamed.remove(&undone);
             self.decisions[culprit].blamed.extend(blamed);
         }
+        false
     }
 
     fn judge(&self, candidate: ChoiceId) -> Verdict {
+        let known = self.nogoods.get(&candidate).map_or(0, Vec::len);
+        let slots = self.problem.choices[candidate].slots.len();
+        self.patience.spend(1 + slots + known);
         for slot in &self.problem.choices[candidate].slots {
             if let Some(&holder) = self.taken.get(slot) {
                 return Verdict::Clashes(BTreeSet::from([holder]));

@@ -1,8 +1,9 @@
 //! What the resolver answers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
 
-use petgraph::algo::tarjan_scc;
+use petgraph::algo::kosaraju_scc;
 use petgraph::graphmap::DiGraphMap;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -147,6 +148,7 @@ impl Solution {
             .copied()
             .filter(|&choice| !problem.is_installed(choice))
             .collect();
+        let mut requesters = requesters(problem, group, selection);
         let mut install = Vec::new();
         let mut subscriptions = Vec::new();
         for choice in in_order(problem, selection, &new) {
@@ -154,7 +156,8 @@ impl Solution {
                 continue;
             };
             let key = &problem.market.catalog(offer.catalog).key;
-            install.push(self::install(problem, group, selection, choice, offer, key));
+            let requested_by = requesters.remove(&choice).unwrap_or_default();
+            install.push(self::install(problem, choice, offer, key, requested_by));
             let is_subscribed = |subscription: &Subscription| covers(subscription, offer, key);
             if !problem.request().subscriptions.iter().any(is_subscribed) {
                 subscriptions.push(generated(offer, key));
@@ -187,27 +190,38 @@ impl Solution {
     }
 }
 
-fn install(
+/// Whose needs each choice meets, by name.
+fn requesters(
     problem: &Problem<'_>,
     group: &Group,
     selection: &Selection,
+) -> BTreeMap<ChoiceId, BTreeSet<String>> {
+    let mut requesters: BTreeMap<ChoiceId, BTreeSet<String>> = BTreeMap::new();
+    for &at in &group.subscriptions {
+        if let Some(&met_by) = selection.met.get(&problem.roots[at]) {
+            let name = problem.subscription(at).name.clone();
+            requesters.entry(met_by).or_default().insert(name);
+        }
+    }
+    for &choice in &selection.choices {
+        let met = problem.choices[choice].needs.iter();
+        let met = met.filter_map(|need| selection.met.get(need));
+        for &met_by in met.filter(|met_by| **met_by != choice) {
+            let name = problem.name(choice).to_owned();
+            requesters.entry(met_by).or_default().insert(name);
+        }
+    }
+    requesters
+}
+
+fn install(
+    problem: &Problem<'_>,
     choice: ChoiceId,
     offer: &Offer,
     key: &CatalogKey,
+    requested_by: BTreeSet<String>,
 ) -> Install {
     let bundle = offer.bundle();
-    let meets = |need: &NeedId| selection.met.get(need) == Some(&choice);
-    let mut requested_by: BTreeSet<String> = BTreeSet::new();
-    for &at in &group.subscriptions {
-        if meets(&problem.roots[at]) {
-            requested_by.insert(problem.subscription(at).name.clone());
-        }
-    }
-    for &other in &selection.choices {
-        if other != choice && problem.choices[other].needs.iter().any(meets) {
-            requested_by.insert(problem.name(other).to_owned());
-        }
-    }
     let replaced = problem.choices[choice].replaces;
     Install {
         bundle: bundle.name.clone(),
@@ -250,18 +264,20 @@ fn generated(offer: &Offer, key: &CatalogKey) -> GeneratedSubscription {
 /// What is needed comes before who needs it, and otherwise by name. Those who need each other come
 /// one after the other.
 fn in_order(problem: &Problem<'_>, selection: &Selection, new: &[ChoiceId]) -> Vec<ChoiceId> {
+    let is_new: HashSet<ChoiceId> = new.iter().copied().collect();
     let mut needed = DiGraphMap::<ChoiceId, ()>::new();
     for &choice in new {
         needed.add_node(choice);
         for &need in &problem.choices[choice].needs {
             let met_by = selection.met.get(&need).copied();
-            if let Some(met_by) = met_by.filter(|by| *by != choice && new.contains(by)) {
+            if let Some(met_by) = met_by.filter(|by| *by != choice && is_new.contains(by)) {
                 needed.add_edge(choice, met_by, ());
             }
         }
     }
-    let name = |choice: ChoiceId| (problem.name(choice).to_owned(), choice);
-    let mut knots: Vec<Vec<ChoiceId>> = tarjan_scc(&needed);
+    let name = |choice: ChoiceId| (problem.name(choice), choice);
+    // Not Tarjan's: that one recurses, and thousands may need each other in a row.
+    let mut knots: Vec<Vec<ChoiceId>> = kosaraju_scc(&needed);
     for knot in &mut knots {
         knot.sort_by_key(|&choice| name(choice));
     }
@@ -270,26 +286,33 @@ fn in_order(problem: &Problem<'_>, selection: &Selection, new: &[ChoiceId]) -> V
         .enumerate()
         .flat_map(|(at, knot)| knot.iter().map(move |&choice| (choice, at)))
         .collect();
-    let mut waits_for: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); knots.len()];
+    let mut between: BTreeSet<(usize, usize)> = BTreeSet::new();
     for (from, to, ()) in needed.all_edges() {
-        if let (Some(&a), Some(&b)) = (knot_of.get(&from), knot_of.get(&to))
-            && a != b
+        if let (Some(&from), Some(&to)) = (knot_of.get(&from), knot_of.get(&to))
+            && from != to
         {
-            waits_for[a].insert(b);
+            between.insert((from, to));
         }
     }
-    let mut done: BTreeSet<usize> = BTreeSet::new();
+    let mut missing = vec![0_usize; knots.len()];
+    let mut needed_by: Vec<Vec<usize>> = vec![Vec::new(); knots.len()];
+    for (from, to) in between {
+        missing[from] += 1;
+        needed_by[to].push(from);
+    }
+    let first = |at: usize| Reverse((knots[at].first().map(|&choice| name(choice)), at));
+    let ready = (0..knots.len()).filter(|&at| missing[at] == 0).map(first);
+    let mut ready: BinaryHeap<_> = ready.collect();
     let mut order = Vec::with_capacity(new.len());
-    while done.len() < knots.len() {
-        let ready =
-            (0..knots.len()).filter(|at| !done.contains(at) && waits_for[*at].is_subset(&done));
-        // Knots wait for each other without circles, so that one is always ready.
-        let Some(next) = ready.min_by_key(|&at| knots[at].first().map(|&choice| name(choice)))
-        else {
-            break;
-        };
+    // Knots wait for each other without circles, so that all get their turn.
+    while let Some(Reverse((_, next))) = ready.pop() {
         order.extend(&knots[next]);
-        done.insert(next);
+        for &at in &needed_by[next] {
+            missing[at] -= 1;
+            if missing[at] == 0 {
+                ready.push(first(at));
+            }
+        }
     }
     order
 }

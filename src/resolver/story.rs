@@ -4,10 +4,10 @@
 //! who could meet it, and for each of these what they need or what they clash with, as far as the
 //! proof speaks of it. Candidates that fail for the same reasons are told in one line.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::candidates::Obstacle;
-use super::problem::{ChoiceId, NeedId, Problem, SlotId, What};
+use super::problem::{ChoiceId, NeedId, Problem, SlotId, SlotKey, What};
 use super::proof::Proof;
 use super::resolve::Stuck;
 use super::words;
@@ -121,6 +121,11 @@ impl<'p, 'r> Story<'p, 'r> {
     fn failing(&self, need: NeedId) -> Vec<(Vec<ChoiceId>, Failing)> {
         let mut groups: Vec<(Vec<ChoiceId>, Failing)> = Vec::new();
         let mut known: HashMap<Failing, usize> = HashMap::new();
+        let beside: HashSet<ChoiceId> = self.problem.needs[need]
+            .candidates
+            .iter()
+            .copied()
+            .collect();
         for &candidate in &self.problem.needs[need].candidates {
             let choice = &self.problem.choices[candidate];
             let failing = Failing {
@@ -130,7 +135,7 @@ impl<'p, 'r> Story<'p, 'r> {
                     .copied()
                     .filter(|&need| self.proof.needs.contains(&(candidate, need)))
                     .collect(),
-                rivals: self.rivals(candidate, &self.problem.needs[need].candidates),
+                rivals: self.rivals(candidate, &beside),
             };
             let next = groups.len();
             let at = *known.entry(failing.clone()).or_insert(next);
@@ -144,7 +149,7 @@ impl<'p, 'r> Story<'p, 'r> {
 
     /// Who in the proof wants a slot of this candidate; other candidates for the same are no
     /// rivals.
-    fn rivals(&self, candidate: ChoiceId, beside: &[ChoiceId]) -> BTreeSet<ChoiceId> {
+    fn rivals(&self, candidate: ChoiceId, beside: &HashSet<ChoiceId>) -> BTreeSet<ChoiceId> {
         let slots = self.problem.choices[candidate].slots.iter();
         let taken = slots.filter(|slot| self.proof.slots.contains(&(candidate, **slot)));
         taken
@@ -155,23 +160,38 @@ impl<'p, 'r> Story<'p, 'r> {
             .collect()
     }
 
-    /// Who candidates clash with, and what it is about: of several things the plainest, a package
-    /// before an API.
+    /// Who candidates clash with, and what it is about: with each of the others, of several things the
+    /// plainest, a package before an API.
     fn clash(&self, candidates: &[ChoiceId], failing: &Failing) -> Option<String> {
-        let (one, rival) = (*candidates.first()?, *failing.rivals.first()?);
-        let slots = self.problem.choices[one].slots.iter();
-        let shared = slots.filter(|slot| self.problem.choices[rival].slots.contains(slot));
-        let about = shared.map(|slot| &self.problem.slots[*slot]).min()?;
-        let clashes = if candidates.len() > 1 {
+        let one = &self.problem.choices[*candidates.first()?];
+        let mut about: BTreeMap<&SlotKey, BTreeSet<ChoiceId>> = BTreeMap::new();
+        for &rival in &failing.rivals {
+            let theirs: BTreeSet<&SlotId> = self.problem.choices[rival].slots.iter().collect();
+            let shared = one.slots.iter().filter(|slot| theirs.contains(slot));
+            if let Some(plainest) = shared.map(|slot| &self.problem.slots[*slot]).min() {
+                about.entry(plainest).or_default().insert(rival);
+            }
+        }
+        if about.is_empty() {
+            return None;
+        }
+        let clashes = about.iter().map(|(slot, rivals)| {
+            format!(
+                "with {}: {}",
+                words::list(&self.holders(rivals)),
+                words::slot(slot)
+            )
+        });
+        let clashes: Vec<String> = clashes.collect();
+        let verb = if candidates.len() > 1 {
             "clash"
         } else {
             "clashes"
         };
         Some(format!(
-            "{} {clashes} with {}: {}",
+            "{} {verb} {}",
             words::choices(self.problem, candidates),
-            words::list(&self.holders(&failing.rivals)),
-            words::slot(about)
+            words::few_of(&clashes, "; ")
         ))
     }
 

@@ -12,6 +12,10 @@ use super::words;
 
 /// Deeper reasons are cut off: a reader is lost long before, and JSON parsers have limits.
 const DEEPEST: usize = 60;
+/// So are further ones when there are as many as that.
+const MOST: usize = 2_000;
+/// How long one statement is at most.
+const LONGEST: usize = 1_000;
 
 /// A proof's tree in words. What was told once is not told again.
 pub(super) fn reason(problem: &Problem<'_>, tree: &Tree) -> Reason {
@@ -31,7 +35,7 @@ impl Teller<'_, '_> {
     fn tell(&mut self, tree: &Tree, depth: usize) -> Reason {
         match tree {
             DerivationTree::External(external) => Reason {
-                says: self.fact(external),
+                says: words::bounded(&self.fact(external), LONGEST),
                 because: Vec::new(),
             },
             DerivationTree::Derived(derived) => {
@@ -41,11 +45,11 @@ impl Teller<'_, '_> {
                     .map(|(item, term)| (*item, term))
                     .collect();
                 terms.sort_by_key(|(item, _)| *item);
-                let says = self.conclusion(&terms);
+                let says = words::bounded(&self.conclusion(&terms), LONGEST);
                 let mut because = Vec::new();
                 for cause in [&derived.cause1, &derived.cause2] {
                     let is_new = self.told.insert(Arc::as_ptr(cause));
-                    if is_new && depth < DEEPEST {
+                    if is_new && depth < DEEPEST && self.told.len() <= MOST {
                         because.push(self.tell(cause, depth + 1));
                     }
                 }

@@ -12,6 +12,17 @@ pub(super) fn list(items: &[String]) -> String {
     joined(items, "and")
 }
 
+/// As [`list`], and of very many the first.
+fn some(items: &[String]) -> String {
+    const SOME: usize = 20;
+    match items.get(..SOME) {
+        Some(first) if items.len() > SOME => {
+            format!("{} and {} others", first.join(", "), items.len() - SOME)
+        }
+        _ => list(items),
+    }
+}
+
 /// `a`, `a or b`, `a, b or c`.
 pub(super) fn either(items: &[String]) -> String {
     joined(items, "or")
@@ -60,6 +71,27 @@ pub(super) fn choices(problem: &Problem<'_>, choices: &[ChoiceId]) -> String {
         })
         .collect();
     few(&parts)
+}
+
+/// How many things of one kind are told one after the other.
+const TOLD: usize = 4;
+
+/// The first few of many, with something between them.
+pub(super) fn few_of(items: &[String], between: &str) -> String {
+    let told = items.get(..TOLD).unwrap_or(items).join(between);
+    match items.len().saturating_sub(TOLD) {
+        0 => told,
+        more => format!("{told}{between}and {more} more"),
+    }
+}
+
+/// Not more of a text than fits where it is shown. Names and messages are the words of strangers, and
+/// may be as long as a book.
+pub(super) fn bounded(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// A few of many.
@@ -196,7 +228,7 @@ pub(super) fn obstacle(
             subscription
                 .map(|subscription| subscription.channel.as_str())
                 .unwrap_or_default(),
-            list(channels)
+            some(channels)
         ),
         Obstacle::Malformed { catalog, problem } => {
             format!("in catalog {}, {problem}", key(catalog))
@@ -222,6 +254,15 @@ pub(super) fn obstacle(
             });
             wanted.unwrap_or_default()
         }
+        Obstacle::TooMuch { parent } => {
+            let whose = match parent {
+                Some(catalog) => format!("bundles of catalog {} need", key(catalog)),
+                None => "is installed needs".to_owned(),
+            };
+            format!(
+                "what {whose} takes too long to look for: too many questions about too many bundles"
+            )
+        }
         Obstacle::Barred { .. } => barred(problem, &[obstacle], subscription).join("; "),
     }
 }
@@ -234,6 +275,7 @@ pub(super) fn barred(
 ) -> Vec<String> {
     type Named<'a> = (Option<&'a Version>, &'a str);
     let mut by_reason: BTreeMap<(&Bar, &str), Vec<Named<'_>>> = BTreeMap::new();
+    let mut seen: HashSet<(&Bar, &str, Named<'_>)> = HashSet::new();
     for obstacle in obstacles {
         if let Obstacle::Barred {
             package,
@@ -243,10 +285,9 @@ pub(super) fn barred(
             ..
         } = obstacle
         {
-            let bundles = by_reason.entry((why, package)).or_default();
             let one = (version.as_ref(), bundle.as_str());
-            if !bundles.contains(&one) {
-                bundles.push(one);
+            if seen.insert((why, package, one)) {
+                by_reason.entry((why, package)).or_default().push(one);
             }
         }
     }
@@ -308,6 +349,14 @@ fn because(
         Bar::Skipped => {
             format!("{who} would do, but {is} skipped by a newer bundle of the channel")
         }
+        Bar::NotGotten(at) => format!(
+            "{who} would do, but Subscription {} does not get {}, and the policy `dependencies: Require` installs nothing by itself",
+            problem.subscription(*at).name,
+            if many { "them" } else { "it" }
+        ),
+        Bar::Older => format!(
+            "{who} {is} older than what is installed, and a Subscription without a channel does not go back"
+        ),
         Bar::NotSubscribed => format!(
             "{who} would do, but {has} no Subscription, and the policy `dependencies: Require` installs nothing by itself"
         ),

@@ -1,9 +1,11 @@
 //! Upgrades past a version that failed: where the OperatorGroup allows it, as in OLM, and where what
 //! comes next is ready for it.
 
+use std::time::Duration;
+
 use anyhow::ensure;
 use chandler::api::cluster_service_version::ClusterServiceVersion;
-use chandler::api::conditions::{CsvPhase, InstallPlanPhase, SubscriptionState};
+use chandler::api::conditions::{CsvPhase, CsvReason, InstallPlanPhase, SubscriptionState};
 use chandler::api::install_plan::InstallPlan;
 use chandler::api::subscription::Subscription;
 use kube::ResourceExt as _;
@@ -224,6 +226,38 @@ async fn a_version_that_does_not_run_gives_way_to_one_that_can_also_without_fail
         let mut story = Story::with_failed_csv(case, "Default").await?;
         let fixed = story.scene.operator("gopher", "3.0.0");
         story.adds(fixed.replaces("2.0.0")).await?;
+        story.ends_with("gopher.v3.0.0").await
+    })
+    .await;
+}
+
+/// In OLM it would stay for ever.
+#[tokio::test]
+async fn a_version_that_lacks_what_it_requires_gives_way_to_the_one_that_mends_it() {
+    on_cluster(async |case| {
+        let mut story = Story::begin(case, "Default").await?;
+        let nowhere = format!("nowhere.{}.example.com", story.scene.namespace);
+        let api = json!({"group": nowhere, "version": "v1", "kind": "Hat"});
+        let second = story.scene.operator("gopher", "2.0.0").replaces("1.0.0");
+        let second = second.csv_with(json!({"spec": {"nativeAPIs": [api]}}));
+        story.adds(second).await?;
+        story
+            .scene
+            .until("gopher.v2.0.0", "lacking", |csv: &ClusterServiceVersion| {
+                status(csv).reason == CsvReason::RequirementsNotMet
+            })
+            .await?;
+        let fixed = story.scene.operator("gopher", "3.0.0");
+        story.adds(fixed.replaces("2.0.0")).await?;
+        // It has a minute in which what it lacks may come.
+        let names = async || story.scene.csvs().await;
+        let has_come = async || Ok(names().await?.contains(&"gopher.v3.0.0".to_owned()));
+        case.within(
+            Duration::from_mins(3),
+            "the version that mends it",
+            has_come,
+        )
+        .await?;
         story.ends_with("gopher.v3.0.0").await
     })
     .await;

@@ -7,11 +7,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use chandler::version::{Range, Version};
+use chandler::version::{Range, UserRange, Version};
 use serde_json::Value;
 
 use super::scenario::{
-    CatalogInput, ChannelInput, Input, PackageInput, Requires, SubscriptionInput,
+    BundleInput, CatalogInput, ChannelInput, Input, PackageInput, Requires, SubscriptionInput,
 };
 
 /// Something that can be part of a solution: positions in the input.
@@ -25,8 +25,8 @@ pub enum Item {
 #[derive(Clone, Copy)]
 enum Need<'a> {
     Subscription(&'a SubscriptionInput),
-    /// With the catalog of who has the need.
-    Requirement(&'a Requires, Option<usize>),
+    /// With the catalog of who has the need, and whether only Subscriptions may meet it.
+    Requirement(&'a Requires, Option<usize>, bool),
 }
 
 /// What others can ask of an operator, and what it asks of them.
@@ -40,11 +40,13 @@ pub struct Operator<'a> {
 }
 
 /// Who meets a need of a bundle of a catalog, by the need's address.
-type Known = HashMap<(*const Requires, Option<usize>), Rc<[Item]>>;
+type Known = HashMap<(*const Requires, Option<usize>, bool), Rc<[Item]>>;
 
 pub struct Oracle<'a> {
     pub input: &'a Input,
     known: RefCell<Known>,
+    /// The names of the Subscriptions that are set aside.
+    aside: RefCell<Vec<String>>,
     /// The upgrades of each Subscription that has something, and what they replace.
     upgrades: Vec<(String, Vec<Item>)>,
     /// How often nothing was left to be tried.
@@ -53,10 +55,11 @@ pub struct Oracle<'a> {
 
 impl<'a> Oracle<'a> {
     pub fn new(input: &'a Input) -> Self {
-        let (known, dead_ends) = Default::default();
+        let (known, aside, dead_ends) = Default::default();
         let mut oracle = Self {
             input,
             known,
+            aside,
             upgrades: Vec::new(),
             dead_ends,
         };
@@ -79,6 +82,10 @@ impl<'a> Oracle<'a> {
         subscriptions: &[&'a SubscriptionInput],
         set_aside: &[&'a SubscriptionInput],
     ) -> Option<Vec<Item>> {
+        let aside: Vec<String> = set_aside.iter().map(|one| one.name.clone()).collect();
+        if aside != self.aside.replace(aside.clone()) {
+            self.known.borrow_mut().clear();
+        }
         let mut by_name = subscriptions.to_vec();
         by_name.sort_by_key(|subscription| &subscription.name);
         let mut queue: Vec<Need<'a>> = by_name.into_iter().map(Need::Subscription).collect();
@@ -148,8 +155,12 @@ impl<'a> Oracle<'a> {
             Item::Installed(_) => None,
             Item::Offered(catalog, ..) => Some(catalog),
         };
-        let all = self.operator(item).requires.iter();
-        let mut needs: Vec<Need<'a>> = all.map(|need| Need::Requirement(need, catalog)).collect();
+        let operator = self.operator(item);
+        let checks = self.only_checks(operator.package);
+        let all = operator.requires.iter();
+        let mut needs: Vec<Need<'a>> = all
+            .map(|need| Need::Requirement(need, catalog, checks))
+            .collect();
         // What is installed may lack what nobody offers.
         needs.retain(|need| catalog.is_some() || !self.candidates(*need).is_empty());
         needs
@@ -227,12 +238,12 @@ impl<'a> Oracle<'a> {
     fn candidates(&self, need: Need<'a>) -> Rc<[Item]> {
         match need {
             Need::Subscription(subscription) => self.of_subscription(subscription).into(),
-            Need::Requirement(need, parent) => {
-                let key = (std::ptr::from_ref(need), parent);
+            Need::Requirement(need, parent, checks) => {
+                let key = (std::ptr::from_ref(need), parent, checks);
                 if let Some(known) = self.known.borrow().get(&key) {
                     return known.clone();
                 }
-                let found: Rc<[Item]> = self.of_requirement(need, parent).into();
+                let found: Rc<[Item]> = self.of_requirement(need, parent, checks).into();
                 self.known.borrow_mut().insert(key, found.clone());
                 found
             }
@@ -254,46 +265,108 @@ impl<'a> Oracle<'a> {
             Some(&package.name) == subscription.package.as_ref()
                 && (subscription.channel.is_empty() || subscription.channel == channel.name)
         };
-        let catalogs = self.input.catalogs.iter();
-        let catalog = catalogs
-            .clone()
-            .position(|one| Some(&one.name) == subscription.catalog.as_ref())
-            .unwrap();
-        for (package, channel) in self.channels(catalog, &is_asked_for) {
-            let listed = &self.input.catalogs[catalog].packages[package].channels[channel];
-            let begins = !subscription.starting_csv.is_empty();
-            let names: Vec<&String> = match current {
-                None if begins => listed
-                    .entries
-                    .iter()
-                    .map(|entry| &entry.name)
-                    .filter(|name| **name == subscription.starting_csv)
-                    .collect(),
-                None => order(listed),
-                Some(at) => {
-                    let csv = &self.input.installed[at];
-                    let upgrades = |name: &&String| {
-                        let entry = listed
-                            .entries
-                            .iter()
-                            .find(|entry| entry.name == **name)
-                            .unwrap();
-                        let range = Range::parse(&entry.skip_range);
-                        entry.replaces == csv.name
-                            || entry.skips.contains(&csv.name)
-                            || range.is_ok_and(|range| range.contains(&version(&csv.version)))
-                    };
-                    order(listed).into_iter().filter(upgrades).collect()
-                }
-            };
-            found.extend(self.offers(catalog, package, channel, &names));
+        let mut exists = false;
+        for catalog in self.catalogs_of(subscription) {
+            for (package, channel) in self.channels(catalog, &is_asked_for) {
+                exists = true;
+                let names = self.wanted(subscription, current, catalog, package, channel);
+                found.extend(self.offers(catalog, package, channel, &names));
+            }
         }
-        let exists = !self.channels(catalog, &is_asked_for).is_empty();
-        found.extend(kept.filter(|_| exists));
+        let fits = |at: &usize| wants(subscription, &self.input.installed[*at].version);
+        found.extend(kept.filter(|_| exists && current.as_ref().is_some_and(fits)));
         found
     }
 
-    fn of_requirement(&self, need: &Requires, parent: Option<usize>) -> Vec<Item> {
+    fn catalogs_of(&self, subscription: &SubscriptionInput) -> Vec<usize> {
+        let named = subscription.catalog.as_deref().unwrap();
+        let mut catalogs = self.by_preference(None);
+        catalogs.retain(|&at| named.is_empty() || self.input.catalogs[at].name == named);
+        catalogs
+    }
+
+    /// The bundles of a channel that a Subscription may get, the preferred first.
+    fn wanted(
+        &self,
+        subscription: &SubscriptionInput,
+        current: Option<usize>,
+        catalog: usize,
+        package: usize,
+        channel: usize,
+    ) -> Vec<&'a String> {
+        let package = &self.input.catalogs[catalog].packages[package];
+        let listed = &package.channels[channel];
+        let version_of = |name: &String| -> &'a String {
+            let mut bundles = package.bundles.iter();
+            &bundles.find(|bundle| bundle.name == *name).unwrap().version
+        };
+        let wanted = |name: &&'a String| wants(subscription, version_of(name));
+        let begins = !subscription.starting_csv.is_empty();
+        let mut all = order(listed);
+        let is_pinned = subscription.version.is_some();
+        if is_pinned && !all.is_empty() {
+            all.extend(skipped(package, listed));
+        }
+        let Some(at) = current else {
+            if begins {
+                let names = listed.entries.iter().map(|entry| &entry.name);
+                let mut names: Vec<&String> = names.collect();
+                names.retain(|name| **name == subscription.starting_csv && wanted(name));
+                return names;
+            }
+            return all.into_iter().filter(wanted).collect();
+        };
+        let csv = &self.input.installed[at];
+        let successors = upgrades(listed, &csv.name, &csv.version);
+        let direct: Vec<&String> = successors.iter().copied().filter(wanted).collect();
+        let offered = |names: &[&String]| {
+            let mut bundles = package.bundles.iter();
+            bundles.any(|bundle| names.contains(&&bundle.name) && self.runs(bundle))
+        };
+        if wants(subscription, &csv.version) || offered(&direct) {
+            return direct;
+        }
+        // Where a step leads to in the end.
+        let leads = |name: &&'a String| {
+            let mut reached = vec![*name];
+            let mut next = 0;
+            while let Some(name) = reached.get(next).copied() {
+                for further in upgrades(listed, name, version_of(name)) {
+                    if !reached.contains(&further) {
+                        reached.push(further);
+                    }
+                }
+                next += 1;
+            }
+            reached[1..].iter().any(wanted)
+        };
+        let steps: Vec<&String> = successors.into_iter().filter(leads).collect();
+        if offered(&steps) {
+            return steps;
+        }
+        let back: Vec<&String> = all.into_iter().filter(wanted).collect();
+        let is_older = |name: &&String| version(version_of(name)) < version(&csv.version);
+        if back.iter().all(is_older) {
+            back
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Whether the needs of a package's bundles are met by Subscriptions only.
+    fn only_checks(&self, package: &str) -> bool {
+        let mut own = self.subscriptions_to(package).peekable();
+        own.peek().is_some()
+            && own.all(|subscription| subscription.dependencies.as_deref() == Some("Require"))
+    }
+
+    fn subscriptions_to(&self, package: &str) -> impl Iterator<Item = &'a SubscriptionInput> {
+        let all = self.input.subscriptions.iter();
+        let package = package.to_owned();
+        all.filter(move |one| one.package.as_ref() == Some(&package))
+    }
+
+    fn of_requirement(&self, need: &Requires, parent: Option<usize>, checks: bool) -> Vec<Item> {
         let mut here = self.counting();
         here.sort_by_key(|&at| {
             let csv = &self.input.installed[at];
@@ -304,6 +377,56 @@ impl<'a> Oracle<'a> {
             )
         });
         let mut found: Vec<Item> = here.into_iter().map(Item::Installed).collect();
+        for catalog in self.by_preference(parent) {
+            for (package, channel) in self.channels(catalog, &|_, _| true) {
+                let listed = &self.input.catalogs[catalog].packages[package].channels[channel];
+                found.extend(self.offers(catalog, package, channel, &order(listed)));
+            }
+        }
+        let gotten = self.gotten();
+        found.retain(|&item| match item {
+            Item::Installed(_) => true,
+            // A version that somebody pins holds for all.
+            Item::Offered(..) => {
+                let operator = self.operator(item);
+                let mut own = self.subscriptions_to(operator.package);
+                own.all(|one| wants(one, operator.version)) && (!checks || gotten.contains(&item))
+            }
+        });
+        // What others skip comes only if somebody asks for it, and then serves all.
+        let is_skipped = |item: &Item| match *item {
+            Item::Installed(_) => false,
+            Item::Offered(catalog, package, channel, _) => {
+                let package = &self.input.catalogs[catalog].packages[package];
+                let name = self.operator(*item).name;
+                let skipped = skipped(package, &package.channels[channel]);
+                skipped.iter().any(|one| *one == name)
+            }
+        };
+        found.extend(gotten.iter().filter(|item| is_skipped(item)));
+        found.retain(|&item| matches(need, &self.operator(item)));
+        found
+    }
+
+    /// What Subscriptions that are not set aside may get, in the order in which they come.
+    fn gotten(&self) -> Vec<Item> {
+        let mut subscriptions: Vec<&SubscriptionInput> = self.input.subscriptions.iter().collect();
+        subscriptions.sort_by_key(|one| &one.name);
+        let mut gotten: Vec<Item> = Vec::new();
+        for subscription in subscriptions {
+            if self.aside.borrow().contains(&subscription.name) {
+                continue;
+            }
+            for item in self.of_subscription(subscription) {
+                if matches!(item, Item::Offered(..)) && !gotten.contains(&item) {
+                    gotten.push(item);
+                }
+            }
+        }
+        gotten
+    }
+
+    fn by_preference(&self, parent: Option<usize>) -> Vec<usize> {
         let mut catalogs: Vec<usize> = (0..self.input.catalogs.len()).collect();
         catalogs.sort_by_key(|&at| {
             let CatalogInput {
@@ -314,14 +437,7 @@ impl<'a> Oracle<'a> {
             } = &self.input.catalogs[at];
             (parent != Some(at), -priority, namespace.is_none(), name)
         });
-        for catalog in catalogs {
-            for (package, channel) in self.channels(catalog, &|_, _| true) {
-                let listed = &self.input.catalogs[catalog].packages[package].channels[channel];
-                found.extend(self.offers(catalog, package, channel, &order(listed)));
-            }
-        }
-        found.retain(|&item| matches(need, &self.operator(item)));
-        found
+        catalogs
     }
 
     /// Default channels first, then by the names of packages and channels.
@@ -362,16 +478,59 @@ impl<'a> Oracle<'a> {
                 .iter()
                 .position(|bundle| bundle.name == **name)
                 .unwrap();
-            let runs = match (&bundles[at].min_kube_version, &self.input.kube_version) {
-                (Some(needed), Some(has)) => version(has) >= version(needed),
-                _ => true,
-            };
-            if runs && !bundles[at].deprecated {
+            if self.runs(&bundles[at]) {
                 found.push(Item::Offered(catalog, package, channel, at));
             }
         }
         found
     }
+
+    /// Whether a bundle can be installed at all.
+    fn runs(&self, bundle: &BundleInput) -> bool {
+        let runs = match (&bundle.min_kube_version, &self.input.kube_version) {
+            (Some(needed), Some(has)) => version(has) >= version(needed),
+            _ => true,
+        };
+        runs && !bundle.deprecated
+    }
+}
+
+/// Whether a Subscription wants a version.
+fn wants(subscription: &SubscriptionInput, version: &str) -> bool {
+    let pin = subscription.version.as_deref();
+    pin.is_none_or(|pin| {
+        let pin = UserRange::parse(pin).unwrap();
+        pin.contains(&self::version(version))
+    })
+}
+
+/// The entries of a channel that upgrade a bundle, the newest first.
+fn upgrades<'a>(channel: &'a ChannelInput, name: &str, version: &str) -> Vec<&'a String> {
+    let upgrades = |newer: &&String| {
+        let mut entries = channel.entries.iter();
+        let entry = entries.find(|entry| entry.name == **newer).unwrap();
+        let range = Range::parse(&entry.skip_range);
+        entry.replaces == name
+            || entry.skips.iter().any(|skipped| skipped == name)
+            || range.is_ok_and(|range| range.contains(&self::version(version)))
+    };
+    order(channel).into_iter().filter(upgrades).collect()
+}
+
+/// The entries of a channel that others skip, the newest first.
+fn skipped<'a>(package: &'a PackageInput, channel: &'a ChannelInput) -> Vec<&'a String> {
+    let in_order = order(channel);
+    if in_order.is_empty() {
+        return in_order;
+    }
+    let entries = channel.entries.iter().map(|entry| &entry.name);
+    let mut skipped: Vec<&String> = entries.filter(|name| !in_order.contains(name)).collect();
+    skipped.sort_by_key(|name| {
+        let mut bundles = package.bundles.iter();
+        let bundle = bundles.find(|bundle| bundle.name == **name).unwrap();
+        std::cmp::Reverse(version(&bundle.version))
+    });
+    skipped
 }
 
 /// From the head along the replacements, without what is skipped; nothing if there are two heads.

@@ -22,6 +22,8 @@ const RANGES: [&str; 8] = [
     ">9.0.0",
 ];
 
+const PINS: [&str; 6] = ["1.0.0", "1.1.0", ">=1.1", "<1.2", "!=1.1", "7"];
+
 /// Which fields a problem may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taste {
@@ -133,7 +135,10 @@ pub fn input(seed: u64, taste: Taste) -> Input {
         ..Input::default()
     };
     for at in 0..chance.between(1, size.subscriptions) {
-        let subscription = subscription(&mut chance, at, names, &input);
+        let mut subscription = subscription(&mut chance, at, names, &input);
+        if taste == Taste::Everything {
+            wish(&mut chance, &mut subscription);
+        }
         input.subscriptions.push(subscription);
     }
     install(&mut chance, &mut input);
@@ -371,6 +376,20 @@ fn subscription(
         subscription.starting_csv.clone_from(first);
     }
     subscription
+}
+
+/// What OLM's Subscriptions cannot say.
+fn wish(chance: &mut Chance, subscription: &mut SubscriptionInput) {
+    if chance.happens(15) {
+        subscription.version = Some(chance.one(&PINS).to_owned());
+    }
+    if chance.happens(15) {
+        subscription.dependencies = Some("Require".into());
+    }
+    if chance.happens(10) {
+        // Any catalog.
+        subscription.catalog = Some(String::new());
+    }
 }
 
 /// Installs operators, some of them with a Subscription, some in the middle of an upgrade.

@@ -210,7 +210,10 @@ impl World {
             name: input.name.clone(),
             package: input.package.clone().unwrap_or_else(|| input.name.clone()),
             channel: input.channel.clone(),
-            catalog: CatalogKey::new(namespace, name.unwrap_or_default()),
+            catalog: match name {
+                Some(name) if name.is_empty() => CatalogKey::default(),
+                name => CatalogKey::new(namespace, name.unwrap_or_default()),
+            },
             starting_csv: input.starting_csv.clone(),
             installed_csv: input.installed_csv.clone(),
             version: input

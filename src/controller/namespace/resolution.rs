@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::ResourceExt as _;
 use tokio::time::Instant;
@@ -12,7 +13,7 @@ use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::resolver::{
     Catalog, CatalogKey, Component, Contents, Curation, Installed, Listing, Request, Resolution,
-    Subscription, Unreadable, catalogs, installed, resolve, subscriptions,
+    Subscription, Unreadable, catalogs, fails_after, installed, resolve, subscriptions,
 };
 use crate::version::Version;
 
@@ -21,6 +22,8 @@ pub(super) struct Answer {
     pub(super) resolution: Resolution,
     /// Subscriptions that cannot be understood, by name, and why.
     pub(super) unreadable: BTreeMap<String, String>,
+    /// After which time the answer may be another, although nothing changed.
+    pub(super) ask_again: Option<Duration>,
 }
 
 /// What is asked, without borrowing anything: it is thought about on another thread.
@@ -37,7 +40,8 @@ struct Question {
 /// Asks the resolver.
 pub(super) async fn answer(context: &Context, world: &World) -> Result<Answer, Error> {
     let wanted = subscriptions(&world.subscriptions);
-    let present = installed(&world.csvs, &world.subscriptions);
+    let now = context.now();
+    let present = installed(&world.csvs, &world.subscriptions, Some(&now));
     for problem in &present.problems {
         tracing::warn!(%problem, "an installed operator can only be read in part");
     }
@@ -60,6 +64,7 @@ pub(super) async fn answer(context: &Context, world: &World) -> Result<Answer, E
     metrics.resolved(has_succeeded, begun.elapsed());
     Ok(Answer {
         resolution,
+        ask_again: fails_after(&world.csvs, &now),
         unreadable: unreadable
             .map(|problem: Unreadable| (problem.object.name.clone(), problem.to_string()))
             .collect(),

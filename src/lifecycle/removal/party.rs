@@ -37,7 +37,7 @@ impl<'a> Party<'a> {
     pub(super) fn of(csv: &'a ClusterServiceVersion) -> Self {
         // Without Subscriptions the package of a CSV that has no properties is not known, and so nobody
         // can be found to need it by that; its APIs are known all the same.
-        let read = resolver::installed(std::slice::from_ref(csv), &[]);
+        let read = resolver::installed(std::slice::from_ref(csv), &[], None);
         let features = read.items.into_iter().next().map(|it| it.features);
         let features = features.unwrap_or_else(|| Arc::new(Features::new(None, None, Vec::new())));
         // What cannot be read was refused when it was to be installed.

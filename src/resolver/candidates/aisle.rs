@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::{Bar, Found, Obstacle};
 use crate::resolver::market::{Market, Offer};
-use crate::resolver::package::{Bundle, Channel, Package};
-use crate::resolver::predicate::Requirement;
+use crate::resolver::package::{Bundle, Channel, Listing, Package};
 use crate::resolver::request::{Installed, Subscription};
 use crate::version::Version;
 
@@ -33,69 +32,39 @@ pub(super) struct Aisle<'a, 'r> {
     pub(super) found: &'a mut Found,
 }
 
-impl Aisle<'_, '_> {
-    fn channel(&self) -> &Channel {
+impl<'a> Aisle<'a, '_> {
+    fn channel(&self) -> &'a Channel {
         // The position is one of the package's channels.
         &self.package.channels[self.channel]
     }
 
-    /// The bundles of the channel, the newest first, without skipped ones.
-    fn in_order(&mut self) -> Vec<(usize, usize)> {
-        let package = self.package.clone();
-        let channel = &package.channels[self.channel];
-        match channel.order() {
-            Ok(order) => order
-                .iter()
-                .filter_map(|&entry| {
-                    let name = &channel.entries().get(entry)?.name;
-                    Some((entry, package.bundle(name)?.0))
-                })
-                .collect(),
-            Err(problem) => {
-                self.found.obstacles.push(Obstacle::Malformed {
+    /// What the channel lists; nothing if its entries have no order.
+    fn listing(&mut self) -> &'a Listing {
+        static NOTHING: Listing = Listing {
+            in_order: Vec::new(),
+            skipped: Vec::new(),
+        };
+        self.package
+            .listing(self.channel)
+            .unwrap_or_else(|problem| {
+                let malformed = Obstacle::Malformed {
                     catalog: self.catalog,
                     problem: problem.to_string(),
-                });
-                Vec::new()
-            }
-        }
-    }
-
-    /// All bundles, the skipped last.
-    fn with_skipped(&mut self) -> Vec<(usize, usize)> {
-        let mut listed = self.in_order();
-        if listed.is_empty() {
-            return listed;
-        }
-        let package = self.package.clone();
-        let in_order: HashSet<(usize, usize)> = listed.iter().copied().collect();
-        let entries = self.channel().entries().iter().enumerate();
-        let mut skipped: Vec<(usize, usize)> = entries
-            .filter_map(|(entry, listed)| Some((entry, package.bundle(&listed.name)?.0)))
-            .filter(|both| !in_order.contains(both))
-            .collect();
-        skipped.sort_by(|a, b| {
-            let version = |at: usize| {
-                package
-                    .bundles
-                    .get(at)
-                    .and_then(|bundle| bundle.version.clone())
-            };
-            version(b.1).cmp(&version(a.1))
-        });
-        listed.extend(skipped);
-        listed
+                };
+                if !self.found.obstacles.contains(&malformed) {
+                    self.found.obstacles.push(malformed);
+                }
+                &NOTHING
+            })
     }
 
     /// A fresh installation: the whole channel. Skipped bundles only for a Subscription that says
     /// which versions it wants, and only behind all others.
     pub(super) fn everything(&mut self, subscription: &Subscription) {
-        let listed = if subscription.version.is_some() {
-            self.with_skipped()
-        } else {
-            self.in_order()
-        };
-        for (_, bundle) in listed {
+        let listing = self.listing();
+        let skipped = listing.skipped.iter();
+        let skipped = skipped.filter(|_| subscription.version.is_some());
+        for &(_, bundle) in listing.in_order.iter().chain(skipped) {
             self.offer(bundle, Some(subscription));
         }
     }
@@ -117,20 +86,20 @@ impl Aisle<'_, '_> {
 
     /// What may follow the installed CSV.
     pub(super) fn upgrades(&mut self, subscription: &Subscription, current: &Installed) {
-        let listed = self.in_order();
+        let listed = self.listing().in_order.as_slice();
+        let channel = self.channel();
         let version = current.version.as_ref();
         // What is behind the installed bundle in the same chain is older, whatever its skipRange
         // says: it would be upgraded again at once, and so on for ever.
-        let name = |entry: usize| &self.channel().entries()[entry].name;
         let installed = listed
             .iter()
-            .position(|&(entry, _)| *name(entry) == current.name);
-        let newer = &listed[..installed.unwrap_or(listed.len())];
-        let successors: Vec<(usize, usize)> = newer
-            .iter()
+            .position(|&(entry, _)| channel.entries()[entry].name == current.name);
+        let newer = listed[..installed.unwrap_or(listed.len())].iter();
+        let mut successors: Vec<(usize, usize)> = newer
             .copied()
-            .filter(|&(entry, _)| self.channel().upgrades(entry, &current.name, version))
+            .filter(|&(entry, _)| channel.upgrades(entry, &current.name, version))
             .collect();
+        self.without_steps_back(subscription, current, &mut successors);
         let before = self.found.offers.len();
         for &(_, bundle) in &successors {
             self.offer(bundle, Some(subscription));
@@ -138,7 +107,33 @@ impl Aisle<'_, '_> {
         if wants(subscription, version) || self.found.offers.len() > before {
             return;
         }
-        self.ways_to_the_range(subscription, current, &listed, &successors);
+        self.ways_to_the_range(subscription, current, &successors);
+    }
+
+    /// What one channel has upgraded, another may want to upgrade back. Who follows all of them would
+    /// go to and fro for ever, and so goes only to what is newer by its version.
+    fn without_steps_back(
+        &mut self,
+        subscription: &Subscription,
+        current: &Installed,
+        successors: &mut Vec<(usize, usize)>,
+    ) {
+        if !subscription.channel.is_empty() || self.package.channels.len() < 2 {
+            return;
+        }
+        let package = self.package;
+        let is_back = |bundle: &Bundle| {
+            let versions = bundle.version.as_ref().zip(current.version.as_ref());
+            versions.is_some_and(|(new, old)| (new, &bundle.name) < (old, &current.name))
+        };
+        successors.retain(|&(_, at)| {
+            let bundle = &package.bundles[at];
+            let is_back = is_back(bundle);
+            if is_back {
+                self.bar(bundle, Bar::Older);
+            }
+            !is_back
+        });
     }
 
     /// What is installed is not what the Subscription wants: the next step towards it, or, when
@@ -147,31 +142,28 @@ impl Aisle<'_, '_> {
         &mut self,
         subscription: &Subscription,
         current: &Installed,
-        listed: &[(usize, usize)],
         successors: &[(usize, usize)],
     ) {
-        let package = self.package.clone();
-        let version = |bundle: usize| {
-            package
-                .bundles
-                .get(bundle)
-                .and_then(|bundle| bundle.version.as_ref())
-        };
+        let package = self.package;
+        let version = |bundle: usize| package.bundles[bundle].version.as_ref();
+        let listing = self.listing();
         let before = self.found.offers.len();
-        for &(entry, bundle) in successors {
-            if leads_on(self.channel(), &package, entry, listed, &|at| {
+        if !successors.is_empty() {
+            let leading = leading(self.channel(), package, &listing.in_order, &|at| {
                 wants(subscription, version(at))
-            }) {
-                self.offer(bundle, None);
+            });
+            for (_, bundle) in successors.iter().filter(|(at, _)| leading.contains(at)) {
+                self.offer(*bundle, None);
             }
         }
         if self.found.offers.len() > before {
             return;
         }
-        let all = self.with_skipped();
+        let all = listing.in_order.iter().chain(&listing.skipped);
+        let all: Vec<usize> = all.map(|(_, bundle)| *bundle).collect();
         let wanted: Vec<usize> = all
-            .into_iter()
-            .map(|(_, bundle)| bundle)
+            .iter()
+            .copied()
             .filter(|&at| wants(subscription, version(at)))
             .collect();
         let is_older = |at: &usize| {
@@ -184,7 +176,6 @@ impl Aisle<'_, '_> {
             return;
         }
         if wanted.is_empty() {
-            let all: Vec<usize> = self.with_skipped().into_iter().map(|(_, at)| at).collect();
             for at in all {
                 self.bar(&package.bundles[at], Bar::OutOfRange);
             }
@@ -195,44 +186,37 @@ impl Aisle<'_, '_> {
         }
     }
 
-    /// What meets the need of a bundle.
-    pub(super) fn matching(&mut self, requirement: &Requirement, only_subscribed: bool) {
-        let package = self.package.clone();
-        let in_order: HashSet<(usize, usize)> = self.in_order().into_iter().collect();
-        for (entry, at) in self.with_skipped() {
+    /// What meets the need of a bundle, by the positions of the package's bundles.
+    pub(super) fn matching(&mut self, meets: &[bool], only_subscribed: bool) {
+        let package = self.package;
+        let listing = self.listing();
+        let meets = |(_, at): &&(usize, usize)| meets.get(*at) == Some(&true);
+        for &(_, at) in listing.in_order.iter().filter(meets) {
             let bundle = &package.bundles[at];
-            if !requirement.matches(&bundle.features) {
-                continue;
+            match self.refused_by_subscriptions(bundle, only_subscribed) {
+                Some(why) => self.bar(bundle, why),
+                None => self.offer(at, None),
             }
-            if !in_order.contains(&(entry, at)) {
-                self.bar(bundle, Bar::Skipped);
-            } else if let Some(why) = self.refused_by_subscriptions(bundle, only_subscribed) {
-                self.bar(bundle, why);
-            } else {
-                self.offer(at, None);
-            }
+        }
+        for &(_, at) in listing.skipped.iter().filter(meets) {
+            self.bar(&package.bundles[at], Bar::Skipped);
         }
     }
 
     /// What the Subscriptions of the package say to a bundle that somebody else needs: a version
     /// that one of them pins holds for all, met or not.
     fn refused_by_subscriptions(&self, bundle: &Bundle, only_subscribed: bool) -> Option<Bar> {
-        let subscriptions = self.market.request.subscriptions.iter().enumerate();
-        let mut own = subscriptions.filter(|(_, it)| it.package == self.package.name);
-        let is_pinned = |it: &Subscription| !wants(it, bundle.version.as_ref());
-        if let Some((at, _)) = own.clone().find(|(_, it)| is_pinned(it)) {
-            return Some(Bar::Pinned(at));
-        }
-        let key = &self.market.catalog(self.catalog).key;
-        let covers = |it: &Subscription| {
-            (it.channel.is_empty() || it.channel == self.channel().name())
-                && (it.catalog.is_empty() || it.catalog == *key)
+        let own = self.market.subscriptions_to(&self.package.name);
+        let is_pinned = |at: &&usize| {
+            let subscription = &self.market.request.subscriptions[**at];
+            !wants(subscription, bundle.version.as_ref())
         };
-        (only_subscribed && !own.any(|(_, it)| covers(it))).then_some(Bar::NotSubscribed)
+        let pinned = own.iter().find(is_pinned).map(|at| Bar::Pinned(*at));
+        pinned.or_else(|| (only_subscribed && own.is_empty()).then_some(Bar::NotSubscribed))
     }
 
     fn offer(&mut self, at: usize, subscription: Option<&Subscription>) {
-        let package = self.package.clone();
+        let package = self.package;
         let bundle = &package.bundles[at];
         let wanted =
             subscription.is_none_or(|subscription| wants(subscription, bundle.version.as_ref()));
@@ -252,7 +236,7 @@ impl Aisle<'_, '_> {
         } else {
             self.found.offers.push(Offer {
                 catalog: self.catalog,
-                package,
+                package: package.clone(),
                 channel: self.channel,
                 bundle: at,
             });
@@ -271,39 +255,35 @@ impl Aisle<'_, '_> {
 }
 
 /// How many edges are looked at on the way to a wanted version: an honest channel has a few hundred.
-const EDGES: usize = 1_000_000;
+const EDGES: usize = 10_000_000;
 
-/// Whether upgrades lead from one entry of a channel to a wanted bundle.
-fn leads_on(
+/// The entries of a channel from which upgrades lead to a wanted bundle.
+fn leading(
     channel: &Channel,
     package: &Package,
-    from: usize,
     listed: &[(usize, usize)],
     wanted: &dyn Fn(usize) -> bool,
-) -> bool {
-    let mut open = vec![from];
-    let mut seen = HashSet::from([from]);
+) -> HashSet<usize> {
+    let aims = listed.iter().filter(|(_, bundle)| wanted(*bundle));
+    let mut open: Vec<usize> = aims.map(|(entry, _)| *entry).collect();
+    let mut leading = HashSet::new();
     let mut edges = 0;
-    while let Some(entry) = open.pop() {
-        let entry = channel.entries().get(entry);
-        let Some((_, bundle)) = entry.and_then(|entry| package.bundle(&entry.name)) else {
-            continue;
-        };
-        for &(next, at) in listed {
-            edges += 1;
-            let version = bundle.version.as_ref();
-            if seen.contains(&next) || !channel.upgrades(next, &bundle.name, version) {
+    while let Some(next) = open.pop() {
+        let skips = channel.entries()[next].skips.len();
+        for &(entry, bundle) in listed {
+            edges += 1 + skips;
+            let bundle = &package.bundles[bundle];
+            if leading.contains(&entry)
+                || !channel.upgrades(next, &bundle.name, bundle.version.as_ref())
+            {
                 continue;
             }
-            if wanted(at) {
-                return true;
-            }
-            seen.insert(next);
-            open.push(next);
+            leading.insert(entry);
+            open.push(entry);
         }
         if edges > EDGES {
-            return false;
+            break;
         }
     }
-    false
+    leading
 }

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::Budget;
 use super::syntax::{Loop, Macro, Node, Operator};
 use super::value::Value;
+use crate::resolver::budget::Budget;
 
 /// There is no answer. Nobody is told why: the operator is then not what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::version::Version;
 
-use super::Budget;
 use super::evaluate::Fault;
 use super::syntax::Type;
 use super::value::Value;
+use crate::resolver::budget::Budget;
 
 /// A function. `matches` is none: its pattern is part of the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

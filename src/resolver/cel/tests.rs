@@ -2,7 +2,8 @@ use kube_cel::cel::{Context, Program, Value as Oracle};
 use proptest::prelude::*;
 use rstest::rstest;
 
-use super::{Budget, MAX_PATTERNS, Rule, Value};
+use super::{MAX_PATTERNS, QUESTION, Rule, Value};
+use crate::resolver::budget::Budget;
 
 fn value(properties: &[(String, String)]) -> Value {
     let properties = properties.iter();
@@ -33,7 +34,7 @@ fn compile(rule: &str) -> Result<Rule, String> {
 
 fn holds(rule: &str, properties: &[(String, String)]) -> bool {
     let compiled = compile(rule).unwrap_or_else(|error| panic!("{rule}: {error}"));
-    compiled.holds(&value(properties), &Budget::new())
+    compiled.holds(&value(properties), &Budget::new(QUESTION))
 }
 
 /// What OLM's own evaluator says of them, asked once for this table.
@@ -292,7 +293,7 @@ fn many_properties() -> Vec<(String, String)> {
 #[case::searches("properties.all(a, properties.all(b, a.value[0].contains(b.value[0])))")]
 #[case::memberships("properties.all(a, a in properties)")]
 fn a_rule_that_takes_too_many_steps_does_not_hold(#[case] rule: &str) {
-    let budget = Budget::new();
+    let budget = Budget::new(QUESTION);
     let compiled = compile(rule).unwrap();
     assert!(!compiled.holds(&value(&many_properties()), &budget));
     assert!(budget.is_spent());
@@ -423,7 +424,7 @@ proptest! {
         )
     ) {
         if let Ok(rule) = compile(&words.join(" ")) {
-            rule.holds(&value(&properties()), &Budget::new());
+            rule.holds(&value(&properties()), &Budget::new(QUESTION));
         }
     }
 }

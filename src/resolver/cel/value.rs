@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::Budget;
+use crate::resolver::budget::Budget;
 
 /// A value; cheap to clone.
 #[derive(Debug, Clone)]

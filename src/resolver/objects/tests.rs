@@ -2,6 +2,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::resolver::fails_after;
+use crate::resolver::request::Progress;
 
 fn csv(value: Value) -> ClusterServiceVersion {
     let mut object = json!({
@@ -36,6 +38,14 @@ fn sub(package: &str, installed: &str) -> SubscriptionObject {
     .unwrap()
 }
 
+fn now() -> Time {
+    at("2026-05-01T12:00:00Z")
+}
+
+fn at(time: &str) -> Time {
+    Time(time.parse().unwrap())
+}
+
 fn one(read: ReadOut<Installed>) -> Installed {
     assert_eq!(read.problems, []);
     assert_eq!(read.items.len(), 1);
@@ -59,7 +69,7 @@ fn the_package_is_that_of_the_one_subscription_that_has_the_csv(
 ) {
     let subscriptions: Vec<_> = subscriptions.iter().map(|(p, i)| sub(p, i)).collect();
     let csv = csv(json!({"spec": {"version": "1.2.3"}}));
-    let installed = one(installed(&[csv], &subscriptions));
+    let installed = one(installed(&[csv], &subscriptions, Some(&now())));
     assert_eq!(installed.package.as_deref(), package);
     let expected: Vec<(&str, &str)> = package
         .map(|_| (PACKAGE, r#"{"packageName":"x","version":"1.2.3"}"#))
@@ -72,13 +82,13 @@ fn the_package_is_that_of_the_one_subscription_that_has_the_csv(
 fn the_catalog_of_the_subscription_does_not_matter() {
     let mut subscription = sub("x", "a");
     subscription.spec.source_namespace = "other-namespace".to_owned();
-    let installed = one(installed(&[csv(json!({}))], &[subscription]));
+    let installed = one(installed(&[csv(json!({}))], &[subscription], Some(&now())));
     assert_eq!(installed.package.as_deref(), Some("x"));
 }
 
 #[test]
 fn a_csv_without_a_version_is_of_its_package_all_the_same() {
-    let installed = one(installed(&[csv(json!({}))], &[sub("x", "a")]));
+    let installed = one(installed(&[csv(json!({}))], &[sub("x", "a")], Some(&now())));
     assert_eq!(installed.version, None);
     assert_eq!(
         properties(&installed),
@@ -137,7 +147,7 @@ fn without_an_annotation_a_csv_has_the_apis_it_describes(
             }),
         );
     }
-    let installed = one(installed(&[csv(json!({"spec": spec}))], &[]));
+    let installed = one(installed(&[csv(json!({"spec": spec}))], &[], Some(&now())));
     assert_eq!(properties(&installed), expected);
     assert_eq!(
         installed.features.apis().len(),
@@ -154,7 +164,7 @@ fn the_annotation_is_all_that_counts_where_there_is_one() {
         "metadata": {"annotations": {"operatorframework.io/properties": annotation}},
         "spec": {"customresourcedefinitions": {"owned": crds}},
     }));
-    let installed = one(installed(&[csv], &[sub("x", "a")]));
+    let installed = one(installed(&[csv], &[sub("x", "a")], Some(&now())));
     assert_eq!(
         properties(&installed),
         [("test-type", r#"{"test":"value"}"#)]
@@ -169,7 +179,7 @@ fn the_annotation_names_the_package() {
         {"type":"olm.package","value":{"packageName":"last","version":"1.0.0"}}]}"#;
     let csv =
         csv(json!({"metadata": {"annotations": {"operatorframework.io/properties": annotation}}}));
-    let installed = one(installed(&[csv], &[]));
+    let installed = one(installed(&[csv], &[], Some(&now())));
     assert_eq!(installed.package.as_deref(), Some("last"));
 }
 
@@ -179,7 +189,7 @@ fn the_annotation_names_the_package() {
 fn an_annotation_without_properties_says_that_there_are_none(#[case] annotation: &str) {
     let csv =
         csv(json!({"metadata": {"annotations": {"operatorframework.io/properties": annotation}}}));
-    assert_eq!(properties(&one(installed(&[csv], &[]))), []);
+    assert_eq!(properties(&one(installed(&[csv], &[], Some(&now())))), []);
 }
 
 #[rstest]
@@ -195,7 +205,7 @@ fn what_cannot_be_read_of_a_csv_is_reported_and_the_csv_still_counts(
     let mut good = json!({"spec": {"customresourcedefinitions": {"owned": crds}}});
     merge(&mut good, broken);
     let other = csv(json!({"metadata": {"name": "b"}, "spec": {"version": "1.0.0"}}));
-    let read = installed(&[csv(good), other], &[sub("x", "a")]);
+    let read = installed(&[csv(good), other], &[sub("x", "a")], Some(&now()));
     let [problem] = read.problems.as_slice() else {
         panic!("{:?}", read.problems);
     };
@@ -215,7 +225,7 @@ fn what_cannot_be_read_of_a_csv_is_reported_and_the_csv_still_counts(
 #[case("", Progress::Underway)]
 fn the_phase_tells_how_far_it_is(#[case] phase: &str, #[case] progress: Progress) {
     let csv = csv(json!({"spec": {"replaces": "old"}, "status": {"phase": phase}}));
-    let installed = one(installed(&[csv], &[]));
+    let installed = one(installed(&[csv], &[], Some(&now())));
     assert_eq!(installed.progress, progress);
     assert_eq!(installed.replaces, "old");
 }
@@ -224,10 +234,67 @@ fn the_phase_tells_how_far_it_is(#[case] phase: &str, #[case] progress: Progress
 fn an_install_whose_pods_fail_counts_as_failed() {
     let status = json!({"phase": "Installing", "reason": "ComponentUnhealthy"});
     let failing = csv(json!({"status": status}));
-    assert_eq!(one(installed(&[failing], &[])).progress, Progress::Failed);
+    assert_eq!(
+        one(installed(&[failing], &[], Some(&now()))).progress,
+        Progress::Failed
+    );
     let status = json!({"phase": "Installing", "reason": "InstallWaiting"});
     let waiting = csv(json!({"status": status}));
-    assert_eq!(one(installed(&[waiting], &[])).progress, Progress::Underway);
+    assert_eq!(
+        one(installed(&[waiting], &[], Some(&now()))).progress,
+        Progress::Underway
+    );
+}
+
+#[rstest]
+#[case::just_now("2026-05-01T12:00:00Z", Progress::Underway, Some(60))]
+#[case::for_a_while("2026-05-01T11:59:10Z", Progress::Underway, Some(10))]
+#[case::for_too_long("2026-05-01T11:59:00Z", Progress::Failed, None)]
+#[case::by_a_clock_that_is_ahead("2026-05-01T13:00:00Z", Progress::Underway, Some(60))]
+fn who_lacks_what_it_requires_for_a_minute_counts_as_failed(
+    #[case] since: &str,
+    #[case] progress: Progress,
+    #[case] fails: Option<u64>,
+) {
+    // When it was pending for another reason does not matter.
+    let lacking = |since: &str| {
+        let begun = json!({
+            "phase": "Pending", "reason": "RequirementsUnknown",
+            "lastUpdateTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        let lacks = json!({
+            "phase": "Pending", "reason": "RequirementsNotMet",
+            "lastUpdateTime": since, "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        csv(json!({"status": {
+            "phase": "Pending", "reason": "RequirementsNotMet", "conditions": [begun, lacks],
+        }}))
+    };
+    let csvs = [lacking(since)];
+    assert_eq!(one(installed(&csvs, &[], Some(&now()))).progress, progress);
+    let fails = fails.map(std::time::Duration::from_secs);
+    assert_eq!(fails_after(&csvs, &now()), fails);
+    // The first of several decides when to look again.
+    let two = [lacking("2026-05-01T11:59:55Z"), lacking(since)];
+    let first = fails.unwrap_or(std::time::Duration::from_secs(55));
+    let first = first.min(std::time::Duration::from_secs(55));
+    assert_eq!(fails_after(&two, &now()), Some(first));
+}
+
+#[test]
+fn who_waits_for_another_reason_does_not_fail_by_the_time() {
+    let held = json!({
+        "phase": "Pending", "reason": "OperatorConditionNotUpgradeable",
+        "lastUpdateTime": "2026-01-01T00:00:00Z",
+    });
+    let mut status = held.clone();
+    status["conditions"] = json!([held]);
+    let csvs = [csv(json!({"status": status}))];
+    assert_eq!(
+        one(installed(&csvs, &[], Some(&now()))).progress,
+        Progress::Underway
+    );
+    assert_eq!(fails_after(&csvs, &now()), None);
 }
 
 #[test]
@@ -236,7 +303,7 @@ fn copies_are_left_out_and_what_is_being_deleted_counts() {
     let going = csv(json!({"metadata": {
         "name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z"
     }}));
-    let installed = one(installed(&[copy, going], &[]));
+    let installed = one(installed(&[copy, going], &[], Some(&now())));
     assert_eq!(installed.name, "going");
 }
 
