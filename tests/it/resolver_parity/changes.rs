@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chandler::resolver::{Component, Curation, Resolution, requirements};
-use chandler::version::Version;
+use chandler::version::{Range, Version};
 use serde_json::json;
 
 use crate::support::scenario::{BundleInput, Input, InstalledInput, Requires, SubscriptionInput};
@@ -35,7 +35,7 @@ const fn answered(name: &'static str, make: fn(&mut Input, &Resolution)) -> Chan
     }
 }
 
-pub(super) const CHANGES: [Change; 12] = [
+pub(super) const CHANGES: [Change; 14] = [
     refused(
         "isolation: Subscriptions that cannot be met are set aside",
         set_aside,
@@ -65,6 +65,14 @@ pub(super) const CHANGES: [Change; 12] = [
         without_shared_apis,
     ),
     answered("minKubeVersion is a constraint", without_too_new),
+    answered(
+        "what a Subscription gets meets needs although others skip it",
+        met_by_what_is_skipped,
+    ),
+    answered(
+        "a Subscription without a channel does not go back",
+        without_steps_back,
+    ),
     answered("curation: spec.packages", curated),
     answered(
         "constraints nest only so deep",
@@ -105,6 +113,87 @@ fn set_aside(input: &mut Input, resolution: &Resolution) {
         };
         if gone.iter().any(has) {
             input.subscriptions.retain(|one| !is_kept(one));
+        }
+    }
+}
+
+/// Nobody asks for what a bundle gives that is there because a Subscription begins with it.
+fn met_by_what_is_skipped(input: &mut Input, resolution: &Resolution) {
+    let gotten = |bundle: &BundleInput| {
+        let mut components = resolution.components.iter();
+        components.any(|component| match component {
+            Component::Solved(solution) => {
+                let mut installs = solution.install.iter();
+                installs.any(|install| install.bundle == bundle.name)
+            }
+            Component::Unsolvable(_) => false,
+        })
+    };
+    let begins = |bundle: &BundleInput| {
+        let mut subscriptions = input.subscriptions.iter();
+        subscriptions.any(|one| one.starting_csv == bundle.name)
+    };
+    let mut given: Vec<(String, BundleInput)> = Vec::new();
+    for package in input.catalogs.iter().flat_map(|catalog| &catalog.packages) {
+        let entries = package.channels.iter().flat_map(|channel| &channel.entries);
+        let skipped: BTreeSet<&String> = entries.flat_map(|entry| &entry.skips).collect();
+        let bundles = package
+            .bundles
+            .iter()
+            .filter(|bundle| skipped.contains(&bundle.name) && begins(bundle) && gotten(bundle));
+        given.extend(bundles.map(|bundle| (package.name.clone(), bundle.clone())));
+    }
+    let is_given = |need: &Requires| {
+        given.iter().any(|(name, bundle)| match need {
+            Requires::Api { api } => bundle.provides.contains(api),
+            Requires::Package { package, range } => {
+                let version = Version::parse(&bundle.version);
+                let range = Range::parse(range);
+                package == name
+                    && version.is_ok_and(|it| range.is_ok_and(|range| range.contains(&it)))
+            }
+            Requires::Label { label } => bundle.labels.contains(label),
+            Requires::Constraint { .. } => false,
+        })
+    };
+    let packages = input.catalogs.iter_mut();
+    for package in packages.flat_map(|catalog| &mut catalog.packages) {
+        for bundle in &mut package.bundles {
+            bundle.requires.retain(|need| !is_given(need));
+        }
+    }
+}
+
+/// Nothing older upgrades what a Subscription has that says no channel.
+fn without_steps_back(input: &mut Input, _: &Resolution) {
+    for subscription in &input.subscriptions {
+        let name = subscription.package.as_ref();
+        let name = name.unwrap_or(&subscription.name);
+        let mut installed = input.installed.iter();
+        let current = installed.find(|csv| csv.name == subscription.installed_csv);
+        let (Some(current), true) = (current, subscription.channel.is_empty()) else {
+            continue;
+        };
+        let packages = input.catalogs.iter_mut();
+        let packages = packages.flat_map(|catalog| &mut catalog.packages);
+        for package in packages.filter(|package| package.name == *name) {
+            let newer = |name: &String| {
+                let mut bundles = package.bundles.iter();
+                let bundle = bundles.find(|bundle| bundle.name == *name);
+                let versions = bundle.map(|it| [&it.version, &current.version]);
+                let [new, old] = versions?.map(|text| Version::parse(text).ok());
+                Some(new? >= old?)
+            };
+            let entries = package.channels.iter_mut();
+            for entry in entries.flat_map(|channel| &mut channel.entries) {
+                if newer(&entry.name) == Some(false) {
+                    entry.skip_range.clear();
+                    entry.skips.retain(|skipped| *skipped != current.name);
+                    if entry.replaces == current.name {
+                        entry.replaces.clear();
+                    }
+                }
+            }
         }
     }
 }
