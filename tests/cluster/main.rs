@@ -46,6 +46,7 @@ mod plans_of_subscriptions;
 mod plugin;
 mod pods;
 mod policies;
+mod private_images;
 mod proxies;
 mod publishing;
 mod remote_catalogs;
