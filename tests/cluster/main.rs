@@ -42,6 +42,7 @@ mod operators;
 mod packages;
 mod plan;
 mod plan_races;
+mod plans_of_olm;
 mod plans_of_subscriptions;
 mod plugin;
 mod pods;
