@@ -7,6 +7,7 @@ mod support;
 
 mod accounts;
 mod api_services;
+mod api_trouble;
 mod apply;
 mod apply_crd;
 mod approvals;
