@@ -34,6 +34,7 @@ mod held_upgrades;
 mod hub;
 mod install_plan;
 mod killed;
+mod lasting_errors;
 mod lifecycle;
 mod lifted_rights;
 mod observed;
