@@ -25,6 +25,7 @@ pub mod progress;
 pub mod rbac;
 pub mod reference;
 pub mod retention;
+pub mod steady;
 pub mod step;
 pub mod subscription;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
@@ -17,20 +18,34 @@ use crate::plan::Manifest;
 /// How soon it is tried again while images are being pulled.
 const BUSY: Duration = Duration::from_secs(10);
 
+/// How many times longer something has to be unused that is taken away while images are being pulled.
+const LONG: u32 = 4;
+
 /// Takes out of the cache what nobody needs, from time to time, until it is told to stop. Each
 /// replica has a cache of its own.
 pub(super) async fn keep_small(context: Arc<Context>, stop: CancellationToken) {
     let rest = context.settings.cache_rest;
     let mut pause = rest;
+    let mut busy_since: Option<Instant> = None;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
         forget_plans(&context);
-        pause = match context.images.prune(needed(&context), rest).await {
-            Ok(true) => rest,
-            Ok(false) => BUSY.min(rest),
+        // Registries that drip can have somebody pull at any moment; nobody pulls for that long.
+        let alone = busy_since.is_none_or(|since| since.elapsed() < rest);
+        let unused_for = if alone { rest } else { rest * LONG };
+        let pruned = context.images.prune(needed(&context), unused_for, alone);
+        pause = match pruned.await {
+            Ok(true) => {
+                busy_since = None;
+                rest
+            }
+            Ok(false) => {
+                busy_since.get_or_insert_with(Instant::now);
+                BUSY.min(rest)
+            }
             Err(error) => {
                 tracing::warn!(%error, "the cache could not be cleaned up");
                 rest

@@ -18,8 +18,7 @@ use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::core::{ApiResource, DynamicResourceScope, ObjectMeta, PartialObjectMeta};
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::watcher::{self, Event};
 use kube::{Api, Resource, ResourceExt as _};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -32,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use super::cluster_service_version;
 use super::context::Context;
 use super::settings::Settings;
+use super::watch::events;
 use super::words;
 use crate::api::labels;
 use crate::api::operator_condition::OperatorCondition;
@@ -166,7 +166,7 @@ async fn follow<K>(
         None => Api::all_with(client, &resource),
     };
     let config = watcher::Config::default().labels(MANAGED).page_size(PAGE);
-    let events = watcher(api, config).default_backoff();
+    let events = events(api, config);
     let mut events = std::pin::pin!(events.take_until(stop.cancelled()));
     let mut seen = BTreeSet::new();
     let mut is_first = true;

@@ -208,6 +208,16 @@ impl Fetches {
         arrival
     }
 
+    /// Lets go of what came and is of no use, which may be large. It is fetched again as if it had not come.
+    pub(crate) fn refuse(&self, order: &Order, problem: Problem) {
+        self.lock(|all| {
+            if let Some(fetch) = all.get_mut(order) {
+                fetch.here = None;
+                fetch.fail(problem);
+            }
+        });
+    }
+
     /// Gives up what is fetched for a namespace and not among these plans.
     pub(crate) fn keep_only(&self, namespace: &str, plans: &BTreeSet<String>) {
         self.keep(|order| order.namespace != namespace || plans.contains(&order.plan));
@@ -350,6 +360,26 @@ mod tests {
         fetches.keep_only("port", &BTreeSet::new());
         let arrival = ask(&fetches, Duration::ZERO, refused).await;
         assert!(matches!(arrival, Arrival::Stuck { .. }), "{arrival:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_of_no_use_is_not_kept_and_fetched_again_after_its_pause() {
+        let fetches = Fetches::default();
+        let arrival = ask(&fetches, Duration::ZERO, fine).await;
+        let Arrival::Here(bundles) = arrival else {
+            panic!("{arrival:?}");
+        };
+        fetches.refuse(&order(), Problem::Unusable("too large".into()));
+        assert_eq!(Arc::strong_count(&bundles), 1, "somebody keeps them");
+        let arrival = ask(&fetches, Duration::ZERO, fine).await;
+        assert!(
+            matches!(&arrival, Arrival::Stuck { problem: Problem::Unusable(why), pause }
+                if why == "too large" && *pause == FIRST_PAUSE),
+            "{arrival:?}"
+        );
+        tokio::time::advance(FIRST_PAUSE).await;
+        let arrival = ask(&fetches, Duration::ZERO, fine).await;
+        assert!(matches!(arrival, Arrival::Here(_)), "{arrival:?}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,12 @@
 //! Catalogs and bundles out of registries, with the pull secrets of a catalog.
+//!
+//! What was pulled is kept, and had from there the next time without asking anybody, so that an outage of a
+//! registry stops nobody. But only by those who may have it: a digest is no secret, and no login. What was
+//! pulled without any pull secret anybody may have. What was pulled with those of a namespace is kept
+//! apart for that namespace (`private/HASH`), and others who name it have to pull it themselves.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,10 +16,11 @@ use tokio::sync::{RwLock, RwLockReadGuard, Semaphore, SemaphorePermit};
 
 use super::words;
 use crate::catalog::source::{self, Sources};
-use crate::oci::Digest;
 use crate::oci::auth::AuthConfig;
+use crate::oci::blob_store::{BlobStore, Pruned};
 use crate::oci::client::{Registry, Settings};
-use crate::oci::pull::{PullOptions, blobs_of, pull_image};
+use crate::oci::pull::{PullOptions, PulledImage, blobs_of, kept_image, pull_image};
+use crate::oci::{Digest, ImageReference, Location};
 use crate::publish::{self, PulledBundle, bundle_of};
 use crate::resolver::CatalogKey;
 
@@ -227,10 +233,32 @@ impl Images {
             }
         }
         let options = PullOptions::new(Registry::new(settings));
+        let sources = Sources::new(&self.cache, options)?;
         Ok(Access {
-            sources: Sources::new(&self.cache, options)?,
+            sources: sources.with_images_in(&self.private(namespace))?,
             lacks,
         })
+    }
+
+    /// Where everything is kept that a namespace may have without asking anybody.
+    pub(crate) fn kept_for(&self, namespace: &str) -> Result<Vec<Sources>, Error> {
+        let mut kept = vec![self.plain.clone()];
+        let private = self.private(namespace);
+        if private.is_dir() {
+            kept.push(self.plain.clone().with_images_in(&private)?);
+        }
+        Ok(kept)
+    }
+
+    /// Where is kept what the pull secrets of a namespace opened. Plans may name any namespace they like, and so it is
+    /// a hash.
+    fn private(&self, namespace: &str) -> PathBuf {
+        let hash = Digest::of(namespace.as_bytes());
+        self.private_root().join(hash.hex())
+    }
+
+    fn private_root(&self) -> PathBuf {
+        self.cache.join("private")
     }
 
     /// Has everything that is in the cache stay there, until what this gives is dropped.
@@ -255,22 +283,28 @@ impl Images {
     }
 
     /// Takes out of the cache what belongs to none of these images and was not used for a while.
-    /// Nothing is done, and false returned, while somebody pulls.
+    /// If that is to be done `alone`, nothing is done, and false returned, while somebody pulls. Otherwise
+    /// the while has to be longer than anybody pulls.
     pub(crate) async fn prune(
         &self,
         needed: BTreeSet<Digest>,
         unused_for: Duration,
+        alone: bool,
     ) -> Result<bool, Error> {
-        let Ok(_alone) = self.pulling.try_write() else {
+        let guard = self.pulling.try_write();
+        if alone && guard.is_err() {
             return Ok(false);
-        };
-        let store = self.plain.blobs().clone();
+        }
+        let (store, private) = (self.plain.blobs().clone(), self.private_root());
         let pruned = tokio::task::spawn_blocking(move || {
-            let mut keep = BTreeSet::new();
-            for image in &needed {
-                keep.extend(blobs_of(image, &store)?);
+            let mut pruned = prune(&store, &needed, unused_for)?;
+            // Folders stay when they are empty: somebody may be about to fill them.
+            for folder in folders(&private)? {
+                let of_namespace = prune(&BlobStore::open(folder)?, &needed, unused_for)?;
+                pruned.files += of_namespace.files;
+                pruned.bytes += of_namespace.bytes;
             }
-            store.prune(&keep, unused_for)
+            Ok::<_, Error>(pruned)
         });
         let pruned = pruned.await.map_err(std::io::Error::other)??;
         if pruned.files > 0 {
@@ -287,20 +321,74 @@ impl Images {
         namespace: &str,
         secrets: &[String],
     ) -> Result<PulledBundle, Error> {
-        let Access { sources, lacks } = self.sources(namespace, secrets).await?;
-        let location = image.parse()?;
+        // Never of a folder where this process runs.
+        let image: ImageReference = image.parse()?;
+        let name = image.to_string();
         let _pulling = self.pulling().await;
+        let pulled = match self.kept(&image, namespace).await? {
+            Some(kept) => kept,
+            None => self.pull(image, namespace, secrets).await?,
+        };
+        let _turn = self.reading.acquire().await;
+        Ok(bundle_of(name, pulled).await?)
+    }
+
+    /// An image that is named by its digest, if it is whole where a namespace may have it from.
+    async fn kept(
+        &self,
+        image: &ImageReference,
+        namespace: &str,
+    ) -> Result<Option<PulledImage>, Error> {
+        let Some(digest) = image.digest() else {
+            return Ok(None);
+        };
+        for sources in self.kept_for(namespace)? {
+            let kept = kept_image(digest, sources.options(), sources.blobs()).await?;
+            if kept.is_some() {
+                return Ok(kept);
+            }
+        }
+        Ok(None)
+    }
+
+    async fn pull(
+        &self,
+        image: ImageReference,
+        namespace: &str,
+        secrets: &[String],
+    ) -> Result<PulledImage, Error> {
+        let Access { sources, lacks } = self.sources(namespace, secrets).await?;
+        let location = Location::Registry(image);
         let pulled = pull_image(&location, sources.options(), sources.blobs()).await;
-        let pulled = pulled.map_err(|error| match lacks.as_slice() {
+        pulled.map_err(|error| match lacks.as_slice() {
             [] => Error::Image(error),
             lacks => Error::Lacking {
                 error,
                 lacks: lacks.join("; "),
             },
-        })?;
-        let _turn = self.reading.acquire().await;
-        Ok(bundle_of(location.to_string(), pulled).await?)
+        })
     }
+}
+
+fn prune(
+    store: &BlobStore,
+    needed: &BTreeSet<Digest>,
+    unused_for: Duration,
+) -> Result<Pruned, Error> {
+    let mut keep = BTreeSet::new();
+    for image in needed {
+        keep.extend(blobs_of(image, store)?);
+    }
+    Ok(store.prune(&keep, unused_for)?)
+}
+
+/// The folders in a folder, if that is there.
+fn folders(root: &Path) -> std::io::Result<Vec<PathBuf>> {
+    if !root.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = fs_err::read_dir(root)?;
+    entries.map(|entry| Ok(entry?.path())).collect()
 }
 
 /// A way to catalogs.

@@ -7,8 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::future::ready;
+use futures::{Stream, StreamExt as _, stream};
 use kube::core::DeserializeGuard;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -86,6 +88,43 @@ impl<K> Cache<K> {
     }
 }
 
+/// How soon everything is listed anew after a watch could not go on.
+const ANEW: Duration = Duration::from_secs(1);
+
+/// What is told of the objects of a kind, for ever. A watch that broke goes on from where it was; if that is too long
+/// ago for the API server, everything is listed anew. `kube` does so itself if it is told in the answer to a
+/// watch, but if the API server refuses to begin one it would ask for the same again and again.
+pub(crate) fn events<K>(
+    api: Api<K>,
+    config: watcher::Config,
+) -> impl Stream<Item = watcher::Result<Event<K>>> + Send
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let begin = move |pause: Duration| {
+        let wait = stream::once(tokio::time::sleep(pause)).filter_map(|()| ready(None));
+        let events = watcher(api.clone(), config.clone()).default_backoff();
+        let until_over = events
+            .flat_map(|event| {
+                let end = event.as_ref().is_err_and(is_too_late).then_some(None);
+                stream::iter(std::iter::once(Some(event)).chain(end))
+            })
+            .take_while(|event| ready(event.is_some()))
+            .filter_map(ready);
+        wait.chain(until_over)
+    };
+    let pauses = std::iter::once(Duration::ZERO).chain(std::iter::repeat(ANEW));
+    stream::iter(pauses).map(begin).flatten()
+}
+
+/// Whether a watch was refused because it asks for what is too long ago.
+fn is_too_late(error: &watcher::Error) -> bool {
+    let watcher::Error::WatchStartFailed(kube::Error::Api(status)) = error else {
+        return false;
+    };
+    status.code == 410
+}
+
 /// What is kept of an object: itself, or a part of it.
 pub(crate) trait Kept {
     /// Which version of the object it is of.
@@ -129,7 +168,7 @@ where
         tell: impl Fn(&T) + Send,
     ) {
         let config = self.config.clone().page_size(PAGE);
-        let events = watcher(self.api.clone(), config).default_backoff();
+        let events = events(self.api.clone(), config);
         let mut events = std::pin::pin!(events.take_until(stop.cancelled()));
         let mut seen = BTreeSet::new();
         let mut is_first = true;

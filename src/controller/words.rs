@@ -4,7 +4,9 @@ use std::error::Error;
 
 use kube::runtime::watcher;
 
-/// An error and its causes in one line, nothing twice.
+use crate::plan::steady::steady;
+
+/// An error and its causes in one line, nothing twice, and the same text whenever it is the same error.
 pub(crate) fn of(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in causes(error) {
@@ -16,7 +18,7 @@ pub(crate) fn of(error: &anyhow::Error) -> String {
         }
         text.push_str(&cause);
     }
-    text
+    steady(&text)
 }
 
 /// An error and its causes, each in words.

@@ -131,6 +131,13 @@ fn is_mistaken_for_ours(group: &str, kind: &str) -> bool {
     group != own
 }
 
+/// Whether a step stands for a pull secret of its catalog, by name and without a manifest, as OLM writes it. To carry
+/// it out is to copy that secret.
+pub fn is_pull_secret(step: &Step) -> bool {
+    let resource = &step.resource;
+    resource.kind == SECRET && resource.group.is_empty() && resource.manifest.trim().is_empty()
+}
+
 /// The object of a step, as it was when the plan was made. `contents` are those of the bundle that
 /// the step refers to; a step that holds its object needs none.
 pub fn object_of(

@@ -16,14 +16,14 @@ use crate::support::process::Process;
 use crate::support::scene::Scene;
 use crate::support::snapshot;
 
-type Snapshot = BTreeMap<String, Value>;
+pub(crate) type Snapshot = BTreeMap<String, Value>;
 
-struct Undisturbed {
-    writes: Vec<Write>,
-    left: Snapshot,
+pub(crate) struct Undisturbed {
+    pub(crate) writes: Vec<Write>,
+    pub(crate) left: Snapshot,
 }
 
-async fn undisturbed(case: &Case) -> anyhow::Result<Undisturbed> {
+pub(crate) async fn undisturbed(case: &Case) -> anyhow::Result<Undisturbed> {
     let scene = Scene::uncared(case).await?;
     let namespaces = [scene.namespace.as_str()];
     let gateway = Gateway::start(case.client.clone(), &namespaces).await?;
@@ -54,7 +54,7 @@ async fn killed(
 }
 
 /// Waits until a namespace is as another one is.
-async fn same(case: &Case, namespace: &str, expected: &Snapshot) -> anyhow::Result<()> {
+pub(crate) async fn same(case: &Case, namespace: &str, expected: &Snapshot) -> anyhow::Result<()> {
     let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
     loop {
         let found = snapshot::of(&case.client, namespace).await?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use chandler::api::catalog_source::CatalogSource;
+use chandler::api::conditions::ConnectionState;
 use chandler::lifecycle::package_api::{SECRET, Seen, Step, next};
 use http::Request;
 use k8s_openapi::api::core::v1::Secret;
@@ -19,7 +20,7 @@ use serde_json::json;
 use crate::support::case::{Case, on_cluster};
 use crate::support::data::skipped;
 use crate::support::packages::{API_SERVICE, ROOT, Served, Turn};
-use crate::support::scene::Scene;
+use crate::support::scene::{Scene, state};
 use crate::support::wares::{Channel, channel, stable};
 
 const UNREACHABLE: &str = "the API server reaches no process here: that needs root on Linux";
@@ -274,6 +275,91 @@ async fn two_replicas_answer_the_same_bytes() {
             ensure!(one == two, "{path}: {one:?} is not {two:?}");
         }
         Ok(())
+    })
+    .await;
+}
+
+/// What both replicas answer to each of these paths, as soon as it is the same and as it should be.
+async fn agree(
+    served: &Served<'_>,
+    token: &str,
+    what: &str,
+    is_so: impl Fn(&str) -> bool,
+) -> anyhow::Result<()> {
+    let home = &served.scene.namespace;
+    let list = format!("{ROOT}/namespaces/{home}/packagemanifests");
+    let one = format!("{list}/gopher");
+    let case = served.scene.case;
+    case.eventually(&format!("of one mind: {what}"), async || {
+        let mut answers = Vec::new();
+        for path in [&list, &one] {
+            for replica in [0, 1] {
+                // What is refused, such as a package that is not there, is refused in the same words.
+                let answer = served.straight(replica, token, path).await?;
+                answers.push(answer.unwrap_or_else(|refused| refused));
+            }
+        }
+        let [first_list, second_list, first, second] = answers.as_slice() else {
+            anyhow::bail!("{answers:?}");
+        };
+        Ok(first_list == second_list && first == second && is_so(&format!("{first_list}{first}")))
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_replicas_answer_the_same_bytes_through_news_and_outages() {
+    on_cluster(async |case| {
+        let Some(mut served) = Served::prepare(case, 2).await? else {
+            skipped(&case.name, UNREACHABLE);
+            return Ok(());
+        };
+        let gopher = served.scene.operator("gopher", "1.0.0");
+        let mole = served.scene.operator("mole", "1.0.0");
+        let first = [stable([gopher.clone()]), stable([mole.clone()])];
+        served.scene.image_catalog("hub", &first).await?;
+        served.start("one")?;
+        served.start("two")?;
+        served.available().await?;
+        let token = served.token("reader", true).await?;
+        let served = &served;
+        let scene = &served.scene;
+        let has = |text: &'static str| move |answers: &str| answers.contains(text);
+        let first = "currentCSV\":\"gopher.v1.0.0";
+        agree(served, &token, "the first version", has(first)).await?;
+        // News of an image.
+        let newer = scene.operator("gopher", "1.1.0").replaces("1.0.0");
+        let second = [stable([gopher, newer]), stable([mole])];
+        scene.shop().push_catalog("hub", &second).await?;
+        let second = "currentCSV\":\"gopher.v1.1.0";
+        agree(served, &token, "the second version", has(second)).await?;
+        // What a catalog is called, and what it offers.
+        let change = json!({"spec": {"displayName": "The hub", "packages": ["gopher"]}});
+        scene.patch::<CatalogSource>("hub", change).await?;
+        agree(served, &token, "curated", |answers| {
+            answers.contains("The hub") && !answers.contains("mole")
+        })
+        .await?;
+        // An outage: what was served is served on.
+        let ready = scene.ready_catalog("hub").await?;
+        let nowhere = json!({"spec": {"image": "127.0.0.1:1/gone/catalog:latest"}});
+        scene.patch::<CatalogSource>("hub", nowhere).await?;
+        scene
+            .until("hub", "stale", |it: &CatalogSource| {
+                state(it) == Some(ConnectionState::TransientFailure)
+            })
+            .await?;
+        agree(served, &token, "in an outage", has(second)).await?;
+        let back = json!({"spec": {"image": ready.spec.image}});
+        scene.patch::<CatalogSource>("hub", back).await?;
+        scene.ready_catalog("hub").await?;
+        agree(served, &token, "after an outage", has(second)).await?;
+        // Nothing is left of what is gone.
+        scene.delete::<CatalogSource>("hub").await?;
+        agree(served, &token, "without a catalog", |answers| {
+            !answers.contains("currentCSV") && answers.contains("not found")
+        })
+        .await
     })
     .await;
 }

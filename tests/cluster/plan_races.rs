@@ -9,14 +9,15 @@ use chandler::api::install_plan::{Approval, InstallPlan};
 use chandler::api::operator_group::OperatorGroup;
 use chandler::api::subscription::Subscription;
 use k8s_openapi::api::core::v1::Service;
-use k8s_openapi::api::rbac::v1::Role;
+use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::support::case::on_cluster;
+use crate::support::controllers::Running;
 use crate::support::gateway::Gateway;
 use crate::support::killing::{last, role};
 use crate::support::process::Process;
@@ -90,6 +91,44 @@ async fn whose_rights_are_used_is_asked_for_and_not_taken_from_a_watch_that_is_b
             "{roles:?}"
         );
         ensure!(scene.csvs().await?.is_empty());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rights_everywhere_are_not_given_for_a_group_that_a_watch_does_not_tell_of_any_more() {
+    on_cluster(async |case| {
+        let mut scene = Scene::for_all(case).await?;
+        // Somebody says which namespaces the group covers.
+        scene.running = Some(Running::start(case, &[&scene.namespace]).await?);
+        scene
+            .until("all", "for all namespaces", |it: &OperatorGroup| {
+                let status = it.status.as_ref();
+                status.is_some_and(|status| status.namespaces == [""])
+            })
+            .await?;
+        scene.stop().await?;
+        let namespaces = [scene.namespace.as_str()];
+        let gateway = Gateway::start(case.client.clone(), &namespaces).await?;
+        let held = gateway.hold(|_, path| watches(path, "operatorgroups"));
+        let kubeconfig = gateway.kubeconfig();
+        let _process = Process::start(case, &role("deaf", &kubeconfig, &namespaces))?;
+        held.is_reached().await;
+        let narrow = json!({"spec": {"targetNamespaces": [scene.namespace]}});
+        scene.patch::<OperatorGroup>("all", narrow).await?;
+        let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
+        let gopher = scene.operator("gopher", "1.0.0").may(&rule);
+        scene.config_map_catalog("hub", &[stable([gopher])]).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        let ours = ListParams::default().labels(&format!(
+            "olm.owner.namespace={},olm.owner.kind=ClusterServiceVersion",
+            scene.namespace
+        ));
+        let roles = Api::<ClusterRole>::all(case.client.clone());
+        let given = roles.list(&ours).await?.items;
+        ensure!(given.is_empty(), "{given:?}");
         Ok(())
     })
     .await;

@@ -240,6 +240,50 @@ async fn the_cache_keeps_what_catalogs_and_living_plans_need_and_nothing_else() 
     .await;
 }
 
+#[tokio::test]
+async fn a_registry_that_drips_keeps_nobody_from_clearing_the_cache() {
+    on_cluster(async |case| {
+        let registry = case.cluster.registry.clone().unwrap_or_default();
+        let proxy = Proxy::start(&registry).await?;
+        let cache = tempfile::tempdir()?;
+        let scene = Scene::with(case, |settings| {
+            settings.cache = cache.path().to_owned();
+            settings.cache_rest = Duration::from_secs(1);
+            let plain = &mut settings.registries.plain_http;
+            plain.insert(proxy.address.clone());
+        })
+        .await?;
+        scene.group("own").await?;
+        let slow = [stable([scene.operator("snail", "1.0.0")])];
+        let slow = scene.shop().push_catalog("slow", &slow).await?;
+        let drip = Fault::Drip(1, Duration::from_secs(1));
+        proxy.fault("GET", "/blobs/", drip, 1_000);
+        let slow = slow.replace(&registry, &proxy.address);
+        scene.catalog_of("slow", &slow, json!({})).await?;
+        case.eventually("dripping", async || {
+            Ok(!proxy.requests("/blobs/").is_empty())
+        })
+        .await?;
+        scene
+            .image_catalog("hub", &[stable([scene.operator("gopher", "1.0.0")])])
+            .await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let plan = scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
+        let store = BlobStore::open(cache.path())?;
+        let bundle: Digest = bundle_of(&plan).parse()?;
+        case.eventually("rid of a bundle that is installed", async || {
+            Ok(store.size(&bundle).is_none())
+        })
+        .await?;
+        let blobs = proxy.requests("slow/blobs/");
+        ensure!(blobs.iter().all(|it| it.sent < 1_000), "it came: {blobs:?}");
+        scene.ready_catalog("hub").await?;
+        Ok(())
+    })
+    .await;
+}
+
 /// The digest of the bundle of a plan.
 fn bundle_of(plan: &InstallPlan) -> String {
     let status = plan.status.clone().unwrap_or_default();

@@ -3,6 +3,7 @@
 use anyhow::ensure;
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::InstallPlanPhase;
+use chandler::api::subscription::Subscription;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -11,7 +12,7 @@ use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::support::case::on_cluster;
-use crate::support::scene::Scene;
+use crate::support::scene::{Scene, plan_name};
 use crate::support::wares::{Operator, config_map_data, stable};
 
 fn rule(resource: &str) -> Value {
@@ -283,6 +284,47 @@ async fn versions_of_an_api_come_and_go_as_long_as_what_is_stored_stays() {
 }
 
 #[tokio::test]
+async fn an_upgrade_that_would_lose_a_stored_version_fails_its_plan_and_changes_nothing() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let of = |version: &str, versions: &[(&str, bool, bool)]| {
+            let operator = scene.operator("gopher", version).owns("Gopher");
+            let crd = with_versions(&operator, "Gopher", versions);
+            operator.with(crd)
+        };
+        let old = of("1.0.0", &[("v1", true, true)]);
+        let name = old.crd_name("Gopher");
+        let owned = json!([{"name": name, "version": "v2", "kind": "Gopher"}]);
+        let new = of("2.0.0", &[("v2", true, true)])
+            .replaces("1.0.0")
+            .csv_with(json!({"spec": {"customresourcedefinitions": {"owned": owned}}}));
+        scene.image_catalog("hub", &[stable([old.clone()])]).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let plan = scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
+        scene
+            .shop()
+            .push_catalog("hub", &[stable([old, new])])
+            .await?;
+        scene
+            .until("gopher", "with another plan", |it: &Subscription| {
+                plan_name(it).is_some_and(|name| name != plan.name_any())
+            })
+            .await?;
+        let failed = scene.plan_of("gopher", InstallPlanPhase::Failed).await?;
+        let message = failed.status.unwrap_or_default().message;
+        let words = format!("risk of data loss updating \"{name}\": new CRD removes version v1");
+        ensure!(message.contains(&words), "{message}");
+        ensure!(versions(&scene, &name).await? == ["v1"]);
+        ensure!(scene.csvs().await? == ["gopher.v1.0.0"]);
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        crds.delete(&name, &DeleteParams::default()).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_version_of_an_api_is_retired_step_by_step() {
     on_cluster(async |case| {
         let scene = Scene::new(case).await?;
@@ -394,9 +436,7 @@ async fn what_a_bundle_brought_goes_with_its_csv() {
         scene.at_latest("gopher", "gopher.v1.0.0").await?;
         scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
         scene.api::<Secret>().get("password").await?;
-        scene
-            .delete::<chandler::api::subscription::Subscription>("gopher")
-            .await?;
+        scene.delete::<Subscription>("gopher").await?;
         scene
             .delete::<ClusterServiceVersion>("gopher.v1.0.0")
             .await?;

@@ -1,9 +1,10 @@
 //! A door between a process and the API server, which sees everything that is written and can be
-//! shut after any single write.
+//! shut after any single write, for good or for a while.
 //!
 //! Towards the process it speaks plain HTTP on loopback; to the API server it goes with the rights of
 //! an admin.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -86,8 +87,44 @@ type Meant = Box<dyn Fn(&Method, &str) -> bool + Send + Sync>;
 /// Requests that wait at the door until they are let through.
 struct Hold {
     is_meant: Meant,
+    /// How those that waited are answered instead of being let through, and whoever asks for the same later.
+    refusal: Option<Refusal>,
+    refused: Mutex<HashSet<String>>,
     reached: CancellationToken,
     released: CancellationToken,
+}
+
+/// How the API server says that what a watch wants to go on from is too long ago.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// By not beginning the watch.
+    Status,
+    /// In the answer to the watch.
+    Event,
+}
+
+impl Refusal {
+    fn answer(self) -> Response {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410,
+            "reason": "Expired", "message": "too old resource version",
+        });
+        let (code, body) = match self {
+            Self::Status => (StatusCode::GONE, status),
+            Self::Event => (StatusCode::OK, json!({"type": "ERROR", "object": status})),
+        };
+        let mut response = Response::new(Body::from(format!("{body}\n")));
+        *response.status_mut() = code;
+        let json = header::HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        response
+    }
+}
+
+/// The API server is gone for a while once certain writes were done.
+struct Outage {
+    after: Shut,
+    time: Duration,
 }
 
 /// What waits at the door.
@@ -118,6 +155,10 @@ struct Inner {
     /// What was written, without Leases, Events and questions.
     writes: watch::Sender<Vec<Write>>,
     shut_after: Mutex<Option<Shut>>,
+    outage: Mutex<Option<Outage>>,
+    is_away: watch::Sender<bool>,
+    /// Ends all answers that are not whole yet.
+    cut: Mutex<CancellationToken>,
     hold: Mutex<Option<Arc<Hold>>>,
     shut: CancellationToken,
     /// Writes go through one after the other, so that none slips through beside the last one.
@@ -134,6 +175,9 @@ impl Gateway {
             namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
             writes: watch::Sender::default(),
             shut_after: Mutex::default(),
+            outage: Mutex::default(),
+            is_away: watch::Sender::default(),
+            cut: Mutex::default(),
             hold: Mutex::default(),
             shut: CancellationToken::new(),
             one: tokio::sync::Mutex::default(),
@@ -163,10 +207,51 @@ impl Gateway {
         *self.inner.shut_after.lock().unwrap() = Some(Box::new(writes));
     }
 
+    /// Has the API server go away as soon as the writes that were done are such, for some time. Whoever waits for an
+    /// answer then gets none, also to what was done.
+    pub fn away_after(&self, writes: impl Fn(&[Write]) -> bool + Send + 'static, time: Duration) {
+        *self.inner.outage.lock().unwrap() = Some(Outage {
+            after: Box::new(writes),
+            time,
+        });
+    }
+
+    /// Waits until the API server was away and is back.
+    pub async fn was_away(&self) {
+        let mut is_away = self.inner.is_away.subscribe();
+        // The sender is part of the gateway.
+        let _ = is_away.wait_for(|is_away| *is_away).await;
+        let _ = is_away.wait_for(|is_away| !*is_away).await;
+    }
+
+    /// Ends all answers that are not whole yet, above all those to watches.
+    pub fn cut(&self) {
+        self.inner.cut();
+    }
+
     /// Has requests wait, by their method and their path with its query. Others go on.
     pub fn hold(&self, is_meant: impl Fn(&Method, &str) -> bool + Send + Sync + 'static) -> Held {
+        self.hold_back(is_meant, None)
+    }
+
+    /// Has watches wait, by their path with its query, and tells them then that they are too late.
+    pub fn outdate(
+        &self,
+        is_meant: impl Fn(&str) -> bool + Send + Sync + 'static,
+        refusal: Refusal,
+    ) -> Held {
+        self.hold_back(move |_, path| is_meant(path), Some(refusal))
+    }
+
+    fn hold_back(
+        &self,
+        is_meant: impl Fn(&Method, &str) -> bool + Send + Sync + 'static,
+        refusal: Option<Refusal>,
+    ) -> Held {
         let hold = Arc::new(Hold {
             is_meant: Box::new(is_meant),
+            refusal,
+            refused: Mutex::default(),
             reached: CancellationToken::new(),
             released: CancellationToken::new(),
         });
@@ -230,9 +315,13 @@ async fn hand_on(State(inner): State<Arc<Inner>>, request: Request) -> Response 
 }
 
 async fn answer(inner: &Arc<Inner>, request: Request) -> anyhow::Result<Response> {
-    inner
+    anyhow::ensure!(!*inner.is_away.borrow(), "nobody is there");
+    let refusal = inner
         .waits(request.method(), &request.uri().to_string())
         .await;
+    if let Some(refusal) = refusal {
+        return Ok(refusal.answer());
+    }
     let (mut parts, body) = request.into_parts();
     let body = to_bytes(body, LARGEST).await?;
     parts.headers.remove(header::HOST);
@@ -261,32 +350,66 @@ async fn answer(inner: &Arc<Inner>, request: Request) -> anyhow::Result<Response
             inner.note(write);
         }
         drop(one);
+        anyhow::ensure!(!*inner.is_away.borrow(), "nobody is there any more");
         anyhow::Ok(passed(&inner, answer))
     });
     done.await?
 }
 
 impl Inner {
-    async fn waits(&self, method: &Method, path: &str) {
+    async fn waits(&self, method: &Method, path: &str) -> Option<Refusal> {
         let hold = self.hold.lock().unwrap().clone();
-        if let Some(hold) = hold.filter(|hold| (hold.is_meant)(method, path)) {
-            hold.reached.cancel();
-            hold.released.cancelled().await;
+        let hold = hold.filter(|hold| (hold.is_meant)(method, path))?;
+        let is_refused = {
+            let mut refused = hold.refused.lock().unwrap();
+            if hold.released.is_cancelled() {
+                refused.contains(path)
+            } else {
+                refused.insert(path.to_owned());
+                true
+            }
+        };
+        hold.reached.cancel();
+        hold.released.cancelled().await;
+        hold.refusal.filter(|_| is_refused)
+    }
+
+    fn note(self: &Arc<Self>, write: Write) {
+        let is_done = write.is_done();
+        self.writes.send_modify(|writes| writes.push(write));
+        if !is_done {
+            return;
+        }
+        let writes = self.writes.borrow();
+        let done: Vec<Write> = writes.iter().filter(|it| it.is_done()).cloned().collect();
+        let is_over = |shut: &Shut| shut(&done);
+        if self
+            .shut_after
+            .lock()
+            .unwrap()
+            .as_ref()
+            .is_some_and(is_over)
+        {
+            self.shut.cancel();
+        }
+        let mut outage = self.outage.lock().unwrap();
+        if let Some(Outage { time, .. }) = outage.take_if(|it| (it.after)(&done)) {
+            self.go_away(time);
         }
     }
 
-    fn note(&self, write: Write) {
-        let is_done = write.is_done();
-        self.writes.send_modify(|writes| writes.push(write));
-        let shut_after = self.shut_after.lock().unwrap();
-        let Some(shut) = shut_after.as_ref().filter(|_| is_done) else {
-            return;
-        };
-        let writes = self.writes.borrow();
-        let done: Vec<Write> = writes.iter().filter(|it| it.is_done()).cloned().collect();
-        if shut(&done) {
-            self.shut.cancel();
-        }
+    fn go_away(self: &Arc<Self>, time: Duration) {
+        self.is_away.send_replace(true);
+        self.cut();
+        let inner = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            inner.is_away.send_replace(false);
+        });
+    }
+
+    fn cut(&self) {
+        std::mem::take(&mut *self.cut.lock().unwrap()).cancel();
     }
 }
 
@@ -306,7 +429,9 @@ fn passed(inner: &Inner, answer: http::Response<kube::client::Body>) -> Response
     let (mut parts, body) = answer.into_parts();
     without_hops(&mut parts.headers);
     let shut = inner.shut.clone().cancelled_owned();
-    let body = Body::new(body).into_data_stream().take_until(shut);
+    let cut = inner.cut.lock().unwrap().clone().cancelled_owned();
+    let body = Body::new(body).into_data_stream();
+    let body = body.take_until(shut).take_until(cut);
     Response::from_parts(parts, Body::from_stream(body))
 }
 

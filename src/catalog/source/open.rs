@@ -58,6 +58,12 @@ impl Sources {
         self
     }
 
+    /// The same with images in a folder of their own, apart from those of others.
+    pub fn with_images_in(mut self, folder: &Path) -> Result<Self, Error> {
+        self.blobs = BlobStore::open(folder)?;
+        Ok(self)
+    }
+
     /// Where images are kept.
     pub fn blobs(&self) -> &BlobStore {
         &self.blobs

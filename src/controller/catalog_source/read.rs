@@ -74,9 +74,8 @@ async fn served_before(
     if digest.is_empty() {
         return None;
     }
-    let sources = context.images.plain().clone().keeping(in_use(context));
     let index = {
-        let (sources, digest) = (sources.clone(), digest.clone());
+        let (sources, digest) = (context.images.plain().clone(), digest.clone());
         tokio::task::spawn_blocking(move || sources.cached(&digest)).await
     };
     if let Ok(Ok(Some(index))) = index {
@@ -94,8 +93,15 @@ async fn served_before(
         return None;
     }
     let _pulling = context.images.pulling().await;
-    let kept = Box::pin(sources.kept(&image, folder.as_deref())).await;
-    kept.ok()?.map(|opened| content(opened, None))
+    let namespace = object.namespace().unwrap_or_default();
+    for sources in context.images.kept_for(&namespace).ok()? {
+        let sources = sources.keeping(in_use(context));
+        let kept = Box::pin(sources.kept(&image, folder.as_deref())).await;
+        if let Some(opened) = kept.ok()? {
+            return Some(content(opened, None));
+        }
+    }
+    None
 }
 
 /// The digests of everything that serves, here or with another replica.
@@ -150,7 +156,6 @@ async fn fetch(
         let catalog = CatalogKey::new(&key.namespace, &key.name);
         context.images.turn(fetch, &catalog, move || queue.add(key))
     };
-    let _pulling = context.images.pulling().await;
     let opened = match origin {
         Origin::Image { image, folder } => {
             let reference: ImageReference = image.parse()?;
@@ -167,6 +172,8 @@ async fn fetch(
             let Some(_turn) = turn(Fetch::Image) else {
                 return Ok(None);
             };
+            // Not before: nothing is cleared away meanwhile, and a registry may be silent for long.
+            let _pulling = context.images.pulling().await;
             let location = Location::Registry(reference);
             let opened = Box::pin(sources.open_image_folder(&location, folder.as_deref()));
             in_time(image, async { anyhow::Ok(opened.await?) }).await?

@@ -1,23 +1,26 @@
 //! The rights of an operator in the namespaces that it serves.
 
-use kube::ResourceExt as _;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{Api, ResourceExt as _};
 use serde_json::Value;
 
 use super::status;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::api::labels;
+use crate::api::operator_group::OperatorGroup;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::install_plan::account::{self, Access};
 use crate::lifecycle::copied_csvs::Copy;
 use crate::lifecycle::install::{Seen, observe, target_rbac};
-use crate::lifecycle::targets::Targets;
+use crate::lifecycle::targets::{Namespaces, Targets};
 use crate::plan::apply::{self, How, Writer};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
-/// Whether the OperatorGroup of a namespace covers all of them, as far as that is known.
+/// Whether the OperatorGroup of a namespace covers all of them, as far as that is known. Before rights are given for
+/// that, the group is asked for ([`write`]).
 pub(super) fn serves_all(context: &Context, namespace: &str) -> Option<bool> {
     let groups = context.caches.operator_groups.in_namespace(namespace);
     let [group] = groups.as_slice() else {
@@ -63,7 +66,9 @@ pub(super) async fn lift(context: &Context, csv: &ClusterServiceVersion) -> Resu
     for object in ours {
         context.applier.delete(object).await?;
     }
-    write(context, csv, &wanted, &lifted).await?;
+    if !write(context, csv, &wanted, &lifted, Place::Everywhere).await? {
+        return Ok(());
+    }
     // In place of what OLM lifted there is ours now.
     for object in olms {
         context.applier.delete(object).await?;
@@ -71,21 +76,30 @@ pub(super) async fn lift(context: &Context, csv: &ClusterServiceVersion) -> Resu
     Ok(())
 }
 
-/// Writes those that are missing or differ from what is there, as whoever may.
+/// Writes those that are missing or differ from what is there, as whoever may, if the OperatorGroup as it is now
+/// covers where they are for; says whether it does. If not, the cache is behind, and whoever hears of the change
+/// looks again.
 async fn write(
     context: &Context,
     csv: &ClusterServiceVersion,
     wanted: &[Value],
     there: &[Value],
-) -> Result<(), Error> {
+    place: Place<'_>,
+) -> Result<bool, Error> {
     let seen = Seen::new(there.iter().cloned());
     let differs = |object: &&Value| observe::differs(object, &seen).is_some();
     let due: Vec<&Value> = wanted.iter().filter(differs).collect();
     if due.is_empty() {
-        return Ok(());
+        return Ok(true);
+    }
+    let group = account::group(context, &csv.namespace().unwrap_or_default()).await?;
+    let group = group.map_err(Error::NotAllowed)?;
+    if !covers(context, &group, place).await? {
+        tracing::debug!(csv = %csv.name_any(), "the group covers less by now");
+        return Ok(false);
     }
     let ours = context.applier.writing_for(Writer::Lifecycle);
-    let applier = match account::of(context, &csv.namespace().unwrap_or_default()).await? {
+    let applier = match account::of_group(context, &group).await? {
         Access::Own => ours,
         Access::As(account) => ours.acting_as(&account.namespace, &account.name),
         Access::None(why) => return Err(Error::NotAllowed(why)),
@@ -93,7 +107,28 @@ async fn write(
     for object in due {
         applier.apply(object, How::ServerSideApply).await?;
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Where rights are for.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Everywhere,
+    In(&'a str),
+}
+
+/// Whether a group that was just asked for covers a place. If it chooses by labels, those of the namespace are
+/// asked for too.
+async fn covers(context: &Context, group: &OperatorGroup, place: Place<'_>) -> Result<bool, Error> {
+    let Place::In(name) = place else {
+        // Which namespaces there are does not matter to a group for all of them.
+        return Ok(Targets::of(&group.spec, &Namespaces::new()) == Ok(Targets::All));
+    };
+    let api = Api::<Namespace>::all(context.client.clone());
+    let found = api.get_metadata_opt(name).await;
+    let found = found.map_err(Error::while_(format!("reading namespace {name}")))?;
+    let known: Namespaces<'_> = found.iter().map(|it| (name, it.labels())).collect();
+    Ok(Targets::of(&group.spec, &known).is_ok_and(|it| it.contains(name)))
 }
 
 /// Removes what was lifted for an operator that does not serve all namespaces any more.
@@ -161,7 +196,8 @@ pub(super) async fn copy(
     for object in target_rbac::stray(&wanted, &there) {
         context.applier.delete(object).await?;
     }
-    write(context, csv, &wanted, &there).await
+    write(context, csv, &wanted, &there, Place::In(&copy.namespace)).await?;
+    Ok(())
 }
 
 /// The Roles and RoleBindings of the operator's namespace.

@@ -7,6 +7,7 @@
 
 mod crds;
 mod objects;
+mod pull_secrets;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -27,6 +28,7 @@ use crate::plan::Trouble;
 use crate::plan::apply::{Applied, Applier, Error as ApplyError, How};
 use crate::plan::order::Rank;
 use crate::plan::progress::{is_done, misses_kinds_since};
+use crate::plan::step::is_pull_secret;
 use objects::{copied_from, is_csv, rank_of, ranked};
 
 /// How long a kind may be missing before the plan fails, from when it was missed first: something else may be about to
@@ -183,6 +185,9 @@ impl Execution<'_> {
 
     /// Writes one of the objects that a CSV needs, with its owner if that exists.
     async fn object(&mut self, at: usize) -> Result<(), Stop> {
+        if self.steps.get(at).is_some_and(is_pull_secret) {
+            return self.pull_secret(at).await;
+        }
         let Some(object) = self.read(at).await? else {
             return Ok(());
         };
@@ -316,7 +321,10 @@ impl Execution<'_> {
             return false;
         };
         let rank = rank_of(step);
-        step.resolving == csv && rank > Rank::Crd && rank < Rank::ClusterServiceVersion
+        step.resolving == csv
+            && rank > Rank::Crd
+            && rank < Rank::ClusterServiceVersion
+            && !is_pull_secret(step)
     }
 
     fn name(&self, at: usize) -> String {

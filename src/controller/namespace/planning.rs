@@ -21,6 +21,7 @@ use crate::controller::error::Error;
 use crate::controller::fetches::{Arrival, Order};
 use crate::controller::queue::Next;
 use crate::controller::run::as_manager;
+use crate::controller::words;
 use crate::oci::Digest;
 use crate::plan::name::stands_for;
 use crate::plan::subscription::{Bundles, Plan};
@@ -125,6 +126,9 @@ pub(super) async fn plan(
     let mut plan = match built {
         Ok(plan) => plan,
         Err(error) => {
+            let order = order(world, &wanted);
+            let problem = Problem::Unusable(error.to_string());
+            context.fetches.refuse(&order, problem);
             let bundles = Bundles::Unusable(error.to_string());
             return Ok(Progress {
                 fingerprint: Some(wanted),
@@ -133,7 +137,7 @@ pub(super) async fn plan(
         }
     };
     plan.annotations_mut()
-        .insert(labels::PLAN_SOLUTION.to_owned(), wanted.clone());
+        .insert(labels::PLAN_SOLUTION.to_owned(), wanted);
     let superseded = own.delete_waiting(context, world, Some(&plan)).await?;
     match write(context, &plan).await {
         Ok(plan) => Ok(Progress {
@@ -141,10 +145,10 @@ pub(super) async fn plan(
             superseded,
             ..Progress::default()
         }),
+        // The bundles are not kept for that: nobody knows how long it lasts, and they are in the cache.
         Err(error) => Ok(Progress {
             superseded,
-            fingerprint: Some(wanted),
-            ..Progress::stuck(Bundles::PlanNotWritten(error.to_string()), Next::Retry)
+            ..Progress::stuck(Bundles::PlanNotWritten(words::of_api(&error)), Next::Retry)
         }),
     }
 }
@@ -383,6 +387,13 @@ impl Wanted {
     }
 }
 
+fn order(world: &World, plan: &str) -> Order {
+    Order {
+        namespace: world.namespace.clone(),
+        plan: plan.to_owned(),
+    }
+}
+
 /// How far the bundles of a plan are; it is woken when they come.
 async fn fetch(
     context: &Arc<Context>,
@@ -396,10 +407,7 @@ async fn fetch(
         .collect();
     let wanted = wanted.map_err(|why| Progress::stuck(Bundles::Failed(why), Next::Retry))?;
     let patience = world.patience();
-    let order = Order {
-        namespace: world.namespace.clone(),
-        plan: plan.to_owned(),
-    };
+    let order = order(world, plan);
     let of = context.clone();
     let read = || async move { within(patience.limit, read_bundles(&of, wanted)).await };
     let (namespaces, namespace) = (context.queues.namespaces.clone(), world.namespace.clone());

@@ -9,6 +9,7 @@ use thiserror::Error as ThisError;
 use super::Account;
 use super::request::Refusal;
 use crate::api::gvk::GroupVersionKind;
+use crate::plan::steady::steady;
 
 /// The object that something was done to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -177,7 +178,10 @@ impl Error {
     ) -> Self {
         let target = Box::new(target.clone());
         match refusal {
-            Refusal::Silence(message) => Self::Unavailable { target, message },
+            Refusal::Silence(message) => Self::Unavailable {
+                message: steady(&message),
+                target,
+            },
             Refusal::Status(status) => Self::from_status(*status, target, account),
         }
     }
@@ -188,7 +192,7 @@ impl Error {
         let message = if status.message.is_empty() {
             format!("the API server answered with code {}", status.code)
         } else {
-            status.message
+            steady(&status.message)
         };
         match status.code {
             // A namespace on its way out forbids everything new.
@@ -304,6 +308,20 @@ mod tests {
     fn refused(code: u16, message: &str) -> Error {
         let status = Status::failure(message, "").with_code(code);
         Error::from_status(status, Box::new(role()), None)
+    }
+
+    #[test]
+    fn the_same_refusal_is_the_same_error() {
+        let broken = |port: u16| {
+            let message =
+                format!("failed calling webhook: read tcp 192.0.2.1:{port}->192.0.2.2:443: reset");
+            let silence = Refusal::Silence(message.clone());
+            (
+                refused(500, &message),
+                Error::from_refusal(silence, &role(), None),
+            )
+        };
+        assert_eq!(broken(50001), broken(50002));
     }
 
     #[rstest]
