@@ -21,6 +21,7 @@ mod crowd;
 mod csv;
 mod csv_requirements;
 mod csv_upgrades;
+mod deleted_crds;
 mod dependencies;
 mod deploy;
 mod fail_forward;
