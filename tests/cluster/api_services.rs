@@ -1,7 +1,7 @@
 //! The APIServices of operators: whose they are, who may use them, and what becomes of them. Those that are
 //! really served are in `serving`.
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use chandler::api::conditions::{CsvPhase, CsvReason};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
@@ -202,7 +202,9 @@ async fn what_an_old_olm_had_for_an_api_under_other_names_goes_unless_it_is_not_
     on_cluster(async |case| {
         let scene = Scene::new(case).await?;
         // In the order in which they are looked at.
-        let [foreign, own] = ["foreign", "own"].map(|name| group_of(&scene, name));
+        // The names of Services are short.
+        let (_, unique) = scene.namespace.rsplit_once('-').context("no name")?;
+        let [foreign, own] = ["foreign", "own"].map(|name| format!("{name}-{unique}.example.com"));
         let others = had_before(&scene, &foreign, None).await?;
         let ours = had_before(&scene, &own, Some("gopher.v1.0.0")).await?;
         let operator = scene.operator("gopher", "1.0.0");

@@ -12,11 +12,8 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::support::case::on_cluster;
-use crate::support::gateway::Gateway;
-use crate::support::killing::role;
 use crate::support::life::{requirement, status};
-use crate::support::process::Process;
-use crate::support::scene::{Scene, condition};
+use crate::support::scene::Scene;
 use crate::support::wares::stable;
 
 /// Deletes the CRD of gophers, and waits until it is gone.
@@ -44,7 +41,8 @@ async fn is_missed(scene: &Scene<'_>) -> anyhow::Result<()> {
     let message = status(&csv).message;
     ensure!(message.contains(&crd), "{message}");
     let tells = |it: &Subscription| {
-        let healthy = condition(it, &SubscriptionConditionType::Healthy);
+        let status = it.status.as_ref();
+        let healthy = status.and_then(|it| it.condition(&SubscriptionConditionType::Healthy));
         healthy.is_some_and(|it| it.message.contains(&crd))
     };
     scene
@@ -83,24 +81,22 @@ async fn an_operator_without_its_crd_says_so_and_has_it_again_when_it_is_install
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crd_that_goes_while_a_plan_is_carried_out_is_missed_until_somebody_brings_it_back() {
+async fn a_crd_that_goes_while_its_operator_is_installed_is_missed_until_somebody_brings_it_back() {
     on_cluster(async |case| {
-        let scene = Scene::uncared(case).await?;
-        let namespaces = [scene.namespace.as_str()];
-        let gateway = Gateway::start(case.client.clone(), &namespaces).await?;
-        // The last write of an install is on its way for long.
-        let held = gateway.hold(|method, path| {
-            method == http::Method::POST && path.contains("/clusterserviceversions?")
-        });
-        let kubeconfig = gateway.kubeconfig();
-        let _process = Process::start(case, &role("busy", &kubeconfig, &namespaces))?;
+        let scene = Scene::new(case).await?;
         let gopher = scene.operator("gopher", "1.0.0").owns("Gopher");
-        let channels = [stable([gopher.clone()])];
-        scene.image_catalog("hub", &channels).await?;
+        // Its Pods have to wait for a node.
+        let nowhere =
+            json!({"spec": {"template": {"spec": {"nodeSelector": {"there-is": "none"}}}}});
+        let stuck = gopher.clone().deployment_with(nowhere);
+        scene.image_catalog("hub", &[stable([stuck])]).await?;
         scene.subscribe("gopher", "hub", json!({})).await?;
-        held.is_reached().await;
+        scene
+            .because("gopher.v1.0.0", CsvReason::InstallWaiting)
+            .await?;
         delete_crd(&scene).await?;
-        held.release();
+        scene.change_to(&gopher).await?;
+        // That its Pods run now does not make it an operator that works.
         is_missed(&scene).await?;
         scene.with_crd(&gopher, "Gopher").await?;
         scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
