@@ -10,6 +10,7 @@ use super::claims::asked_for;
 use super::object::{Key, home, is_labelled_as, is_labelled_by, text};
 use super::services::{KUBE_SYSTEM, secret_name};
 use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::cluster_service_version::apis::ApiServiceDescription;
 
 /// An API, and what an operator may have for it under former names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub fn former_names(csv: &ClusterServiceVersion) -> Vec<Former> {
     let namespace = home(csv);
     let in_use = asked_for(csv);
     let owned = csv.spec.api_service_definitions.owned.iter();
-    let names = owned.map(|api| api.api_service_name());
+    let names = owned.map(ApiServiceDescription::api_service_name);
     let formers: BTreeMap<String, Former> = names
         .map(|api| {
             let secret = secret_name(&api);
