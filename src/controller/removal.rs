@@ -170,9 +170,9 @@ async fn act_in_portions(context: &Context, look: &Look, stage: &Stage) -> Resul
     outcome
 }
 
-/// How soon is looked again. To look at many takes long.
+/// How soon is looked again. To look at many takes long, and what comes back does so whenever it is looked at.
 fn first(stage: &Stage) -> Duration {
-    if stage.objects.len() > PORTION {
+    if stage.objects.len() > PORTION || stage.objects.iter().any(|it| it.comes_back) {
         LATER
     } else {
         SOON

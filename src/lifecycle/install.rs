@@ -11,6 +11,7 @@
 //! - [`services`], [`certificates`]: what lets others call them
 //! - [`webhooks`], [`conversion`], [`api_services`]: who calls them, and what for
 //! - [`target_rbac`]: rights in the namespaces that the operator serves
+//! - [`former_names`]: what old releases of OLM called otherwise
 //! - [`claims`]: what of it belongs to a newer version already
 //! - [`observe`]: whether all of it is there, and what to write
 
@@ -23,6 +24,7 @@ pub mod deployments;
 mod error;
 #[cfg(test)]
 mod fixtures;
+pub mod former_names;
 pub mod object;
 pub mod observe;
 mod pod;

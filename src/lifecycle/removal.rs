@@ -148,9 +148,15 @@ pub struct Goes {
     /// Which of its versions the decision was about, if it counts.
     #[serde(skip)]
     pub resource_version: Option<String>,
-    /// Whether it was made anew when those of its kind were deleted.
+    /// Whether it was made after the removal had begun: anew, for all one knows, when it was deleted.
     #[serde(skip)]
     pub comes_back: bool,
+    /// Who made it then, as they call themselves.
+    #[serde(skip)]
+    pub made_by: Option<String>,
+    /// Whether it is left for a while: those that come back are deleted less and less often.
+    #[serde(skip)]
+    pub rests: bool,
 }
 
 /// An object that stays.
@@ -399,28 +405,40 @@ impl Removal {
         }));
     }
 
-    /// A plan that is being carried out goes first, unless it is somebody else's as well.
+    /// A plan that is being carried out goes first, unless it is somebody else's as well who stays. Of those that
+    /// failed nobody knows when they are tried again, and so they are not waited for: whoever stays gets another.
     fn stop_plans(&mut self, facts: &Facts, going: &BTreeSet<String>) {
         let mut stopped = Vec::new();
         for plan in facts.plans.iter().filter(|plan| is_at_work(plan)) {
             let owners = plan.owner_references();
             let is_ours = owners.iter().any(|owner| going.contains(&owner.uid));
-            let other = owners.iter().find(|owner| !going.contains(&owner.uid));
+            let mut others = owners.iter().filter(|owner| !going.contains(&owner.uid));
+            let other = others.find(|owner| !is_deleted(facts, &owner.uid));
             match other {
-                None if is_ours => stopped.push(Goes {
+                _ if !is_ours => {}
+                None => stopped.push(Goes {
                     why: "it would bring back what goes".to_owned(),
                     ..plan_goes(plan)
                 }),
-                Some(other) if is_ours && !has_failed(plan) => self.blockers.push(Blocker {
+                Some(_) if has_failed(plan) && is_overtaken(facts, plan) => {}
+                Some(other) if has_failed(plan) => stopped.push(Goes {
+                    why: format!(
+                        "it failed, and would bring back what goes when it is tried again; \
+                         Subscription {} gets another",
+                        other.name
+                    ),
+                    ..plan_goes(plan)
+                }),
+                Some(other) => self.blockers.push(Blocker {
                     reason: crate::api::conditions::subscription::INSTALL_PLAN_UNDERWAY,
                     message: format!(
-                        "InstallPlan {} is being carried out for Subscription {} as well; when it \
-                         is done, the removal goes on",
+                        "InstallPlan {0} is being carried out for Subscription {1} as well; when it \
+                         is done, the removal goes on; if it does not get done, delete it, and another is \
+                         made for {1}",
                         plan.name_any(),
                         other.name
                     ),
                 }),
-                _ => {}
             }
         }
         self.stage(Step::StopPlans, stopped);
@@ -503,6 +521,24 @@ fn is_at_work(plan: &InstallPlan) -> bool {
         Some(InstallPlanPhase::Installing | InstallPlanPhase::Failed) => true,
         _ => plan.spec.approved,
     }
+}
+
+/// Whether a Subscription of the namespace, by its uid, is on its way out: it waits for no plan any more.
+fn is_deleted(facts: &Facts, uid: &str) -> bool {
+    let mut subscriptions = facts.subscriptions.iter();
+    subscriptions
+        .any(|it| it.uid().is_some_and(|it| it == uid) && it.metadata.deletion_timestamp.is_some())
+}
+
+/// Whether another plan came after one for a Subscription that both are for: then it is not tried again.
+fn is_overtaken(facts: &Facts, plan: &InstallPlan) -> bool {
+    let owners = plan.owner_references();
+    let mut later = facts.plans.iter();
+    later.any(|it| {
+        let mut theirs = it.owner_references().iter();
+        it.spec.generation > plan.spec.generation
+            && theirs.any(|its| owners.iter().any(|owner| owner.uid == its.uid))
+    })
 }
 
 fn has_failed(plan: &InstallPlan) -> bool {

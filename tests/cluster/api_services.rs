@@ -1,11 +1,12 @@
 //! The APIServices of operators: whose they are, who may use them, and what becomes of them. Those that are
 //! really served are in `serving`.
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use chandler::api::conditions::{CsvPhase, CsvReason};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
@@ -126,6 +127,106 @@ async fn an_api_service_is_taken_over_from_an_operator_that_is_gone_and_from_nob
         left_behind(&scene, &group, Some(("elsewhere", "gone.v1.0.0"))).await?;
         scene.by_hand(&serving(&scene, &group)).await?;
         case.eventually("the operator's", &is_owned).await?;
+        scene.delete_csv("gopher.v1.0.0").await
+    })
+    .await;
+}
+
+/// What old releases of OLM had beside an API, with the labels of a ClusterServiceVersion if one is named.
+async fn had_before(
+    scene: &Scene<'_>,
+    group: &str,
+    owner: Option<&str>,
+) -> anyhow::Result<Vec<(Api<DynamicObject>, String)>> {
+    let labels = owner.map(|owner| {
+        json!({
+            "olm.owner.kind": "ClusterServiceVersion", "olm.owner": owner,
+            "olm.owner.namespace": scene.namespace,
+        })
+    });
+    let rbac = "rbac.authorization.k8s.io";
+    let role =
+        |kind: &str, name: &str| json!({"roleRef": {"apiGroup": rbac, "kind": kind, "name": name}});
+    let api = format!("v1.{group}");
+    let secret = format!("{api}-cert");
+    let here = scene.namespace.as_str();
+    let ports = json!({"spec": {"ports": [{"port": 433, "targetPort": 443}]}});
+    let authentication = "extension-apiserver-authentication-reader";
+    let delegation = "system:auth-delegator";
+    let all = [
+        ("", "Service", here, api.replace('.', "-"), ports),
+        ("", "Secret", here, secret.clone(), json!({})),
+        (rbac, "Role", here, secret.clone(), json!({"rules": []})),
+        (
+            rbac,
+            "RoleBinding",
+            here,
+            secret.clone(),
+            role("Role", &secret),
+        ),
+        (
+            rbac,
+            "ClusterRoleBinding",
+            "",
+            format!("{api}-{delegation}"),
+            role("ClusterRole", delegation),
+        ),
+        (
+            rbac,
+            "RoleBinding",
+            "kube-system",
+            format!("{api}-auth-reader"),
+            role("Role", authentication),
+        ),
+    ];
+    let mut made = Vec::new();
+    for (group, kind, namespace, name, mut object) in all {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+        let client = scene.case.client.clone();
+        let api: Api<DynamicObject> = match namespace {
+            "" => Api::all_with(client, &resource),
+            namespace => Api::namespaced_with(client, namespace, &resource),
+        };
+        object["apiVersion"] = json!(resource.api_version);
+        object["kind"] = json!(kind);
+        object["metadata"] = json!({"name": name, "labels": labels});
+        let object = serde_json::from_value(object)?;
+        api.create(&PostParams::default(), &object).await?;
+        made.push((api, name));
+    }
+    Ok(made)
+}
+
+#[tokio::test]
+async fn what_an_old_olm_had_for_an_api_under_other_names_goes_unless_it_is_not_the_operators() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        // In the order in which they are looked at.
+        // The names of Services are short.
+        let (_, unique) = scene.namespace.rsplit_once('-').context("no name")?;
+        let [foreign, own] = ["foreign", "own"].map(|name| format!("{name}-{unique}.example.com"));
+        let others = had_before(&scene, &foreign, None).await?;
+        let ours = had_before(&scene, &own, Some("gopher.v1.0.0")).await?;
+        let operator = scene.operator("gopher", "1.0.0");
+        let owned = [&foreign, &own].map(|group| tunnels(&operator, group));
+        let operator =
+            operator.csv_with(json!({"spec": {"apiservicedefinitions": {"owned": owned}}}));
+        scene.by_hand(&operator).await?;
+        for (api, name) in &ours {
+            let is_gone = async || Ok(api.get_opt(name).await?.is_none());
+            case.eventually(&format!("{name} gone"), is_gone).await?;
+        }
+        for (api, name) in &others {
+            ensure!(api.get_opt(name).await?.is_some(), "{name} is gone");
+        }
+        for group in [&foreign, &own] {
+            let api = apis(&scene).get(&format!("v1.{group}")).await?;
+            let service = api.spec.and_then(|spec| spec.service?.name);
+            ensure!(service.as_deref() == Some("gopher-service"), "{service:?}");
+        }
+        for (api, name) in &others {
+            api.delete(name, &DeleteParams::default()).await?;
+        }
         scene.delete_csv("gopher.v1.0.0").await
     })
     .await;

@@ -1,8 +1,11 @@
 //! The version that runs, while the next one is held or does not come up.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, ensure};
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{CsvPhase, CsvReason};
+use chandler::api::operator_condition::OperatorCondition;
 use chandler::api::operator_group::OperatorGroup;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -12,6 +15,7 @@ use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::support::case::on_cluster;
+use crate::support::expiring;
 use crate::support::life::{phase, status};
 use crate::support::scene::Scene;
 use crate::support::stand_in::webhook;
@@ -78,31 +82,62 @@ async fn configurations(
     Ok(api.list(&ListParams::default().labels(&of)).await?.items)
 }
 
+/// What keeps the Pods of a Deployment from being anywhere.
+fn nowhere() -> Value {
+    json!({"spec": {"template": {"spec": {"nodeSelector": {"there-is": "none"}}}}})
+}
+
+/// What somebody changes in a Deployment is changed back.
+async fn is_put_right(scene: &Scene<'_>, deployment: &str) -> anyhow::Result<()> {
+    let image = |it: &Deployment| {
+        let pod = it.spec.as_ref()?.template.spec.as_ref()?;
+        pod.containers[0].image.clone()
+    };
+    let before = image(&scene.api::<Deployment>().get(deployment).await?);
+    let other = json!([{"name": "operator", "image": "example.com/other"}]);
+    let change = json!({"spec": {"template": {"spec": {"containers": other}}}});
+    scene.patch::<Deployment>(deployment, change).await?;
+    let as_before = |it: &Deployment| image(it) == before;
+    scene.until(deployment, "as before", as_before).await?;
+    Ok(())
+}
+
+/// Waits until the certificate of a Deployment is one that those trust who ask the webhooks of a version.
+async fn is_trusted(
+    client: &Client,
+    scene: &Scene<'_>,
+    csv: &str,
+    deployment: &str,
+) -> anyhow::Result<()> {
+    let name = format!("{deployment}-service-cert");
+    let is_trusted = async || {
+        let secret = scene.api::<Secret>().get_opt(&name).await?;
+        let authority = secret.and_then(|it| it.data?.get("olmCAKey").cloned());
+        let Some(authority) = authority else {
+            return Ok(false);
+        };
+        let found = configurations(client, scene, csv).await?;
+        let webhooks = found.into_iter().filter_map(|it| it.webhooks).flatten();
+        let mut bundles = webhooks.filter_map(|it| it.client_config.ca_bundle);
+        Ok(bundles.any(|it| it.0.starts_with(&authority.0)))
+    };
+    let what = format!("{deployment} serving with a certificate that {csv} trusts");
+    scene.case.eventually(&what, is_trusted).await
+}
+
 #[tokio::test]
 async fn what_the_older_version_has_alone_is_put_right_while_the_newer_one_does_not_come_up() {
     on_cluster(async |case| {
         let scene = Scene::new(case).await?;
         let first = with_hook(scene.operator("gopher", "1.0.0"), "gopher", json!({}));
         scene.runs(&first).await?;
-        let nowhere =
-            json!({"spec": {"template": {"spec": {"nodeSelector": {"there-is": "none"}}}}});
         let second = scene.operator("gopher", "2.0.0").replaces("1.0.0");
-        scene.by_hand(&with_hook(second, "burrow", nowhere)).await?;
+        let second = with_hook(second, "burrow", nowhere());
+        scene.by_hand(&second).await?;
         scene
             .because("gopher.v2.0.0", CsvReason::InstallWaiting)
             .await?;
-
-        let image = |it: &Deployment| {
-            let pod = it.spec.as_ref()?.template.spec.as_ref()?;
-            pod.containers[0].image.clone()
-        };
-        let before = image(&scene.api::<Deployment>().get("gopher").await?);
-        let other = json!([{"name": "operator", "image": "example.com/other"}]);
-        let change = json!({"spec": {"template": {"spec": {"containers": other}}}});
-        scene.patch::<Deployment>("gopher", change).await?;
-        scene
-            .until("gopher", "as before", |it: &Deployment| image(it) == before)
-            .await?;
+        is_put_right(&scene, "gopher").await?;
 
         let found = configurations(&case.client, &scene, "gopher.v1.0.0").await?;
         let old = found.first().context("no configuration")?.clone();
@@ -116,19 +151,7 @@ async fn what_the_older_version_has_alone_is_put_right_while_the_newer_one_does_
         .await?;
 
         scene.delete::<Secret>("gopher-service-cert").await?;
-        case.eventually("served with a certificate that is trusted", async || {
-            let secrets = scene.api::<Secret>();
-            let secret = secrets.get_opt("gopher-service-cert").await?;
-            let authority = secret.and_then(|it| it.data?.get("olmCAKey").cloned());
-            let Some(authority) = authority else {
-                return Ok(false);
-            };
-            let found = configurations(&case.client, &scene, "gopher.v1.0.0").await?;
-            let webhooks = found.into_iter().filter_map(|it| it.webhooks).flatten();
-            let mut bundles = webhooks.filter_map(|it| it.client_config.ca_bundle);
-            Ok(bundles.any(|it| it.0.starts_with(&authority.0)))
-        })
-        .await?;
+        is_trusted(&case.client, &scene, "gopher.v1.0.0", "gopher").await?;
         let told = status(
             &scene
                 .api::<ClusterServiceVersion>()
@@ -143,6 +166,119 @@ async fn what_the_older_version_has_alone_is_put_right_while_the_newer_one_does_
         scene.delete_csv("gopher.v2.0.0").await?;
         scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
         scene.delete_csv("gopher.v1.0.0").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_versions_that_share_a_certificate_trust_the_one_that_the_newer_makes() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let first = with_hook(scene.operator("gopher", "1.0.0"), "gopher", json!({}));
+        scene.runs(&first).await?;
+        // By the same name, it has the Service and the Secret of the first.
+        let second = || scene.operator("gopher", "2.0.0").replaces("1.0.0");
+        let mut stuck = nowhere();
+        stuck["spec"]["progressDeadlineSeconds"] = json!(2);
+        scene.by_hand(&with_hook(second(), "gopher", stuck)).await?;
+        scene
+            .because("gopher.v2.0.0", CsvReason::InstallCheckFailed)
+            .await?;
+        let secret = "gopher-service-cert";
+        let owner = |it: &Secret| it.labels().get("olm.owner").cloned();
+        let shared = scene.api::<Secret>().get(secret).await?;
+        ensure!(owner(&shared).as_deref() == Some("gopher.v2.0.0"));
+        let asked = configurations(&case.client, &scene, "gopher.v2.0.0").await?;
+        ensure!(asked.is_empty(), "nobody could answer: {asked:?}");
+
+        let hour = Duration::from_hours(1);
+        let expiring = expiring::secret(&scene.namespace, "gopher-service", hour)?;
+        let data = expiring["data"].clone();
+        scene.patch::<Secret>(secret, json!({"data": data})).await?;
+        let is_another = |it: &Secret| {
+            serde_json::to_value(&it.data).is_ok_and(|now| now["tls.crt"] != data["tls.crt"])
+        };
+        scene.until(secret, "renewed", is_another).await?;
+        is_trusted(&case.client, &scene, "gopher.v1.0.0", "gopher").await?;
+        scene.delete::<Secret>(secret).await?;
+        is_trusted(&case.client, &scene, "gopher.v1.0.0", "gopher").await?;
+        let older = scene.api::<ClusterServiceVersion>();
+        let told = status(&older.get("gopher.v1.0.0").await?);
+        ensure!(
+            told.phase == CsvPhase::Replacing
+                && told.message == "being replaced by csv: gopher.v2.0.0",
+            "{told:?}"
+        );
+
+        let mended = with_hook(second(), "gopher", json!({}));
+        scene.change_to(&mended).await?;
+        scene.in_phase("gopher.v2.0.0", CsvPhase::Succeeded).await?;
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        is_trusted(&case.client, &scene, "gopher.v2.0.0", "gopher").await?;
+        scene.delete_csv("gopher.v2.0.0").await
+    })
+    .await;
+}
+
+/// Has an administrator say whether a version may be replaced.
+async fn overrule(scene: &Scene<'_>, csv: &str, upgradeable: &str) -> anyhow::Result<()> {
+    let overrides = json!([{
+        "type": "Upgradeable", "status": upgradeable, "reason": "Test", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]);
+    scene
+        .patch::<OperatorCondition>(csv, json!({"spec": {"overrides": overrides}}))
+        .await
+}
+
+#[tokio::test]
+async fn of_three_versions_those_that_may_run_are_looked_after_while_the_last_is_held() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let first = with_hook(scene.operator("gopher", "1.0.0"), "gopher", json!({}));
+        scene.runs(&first).await?;
+        let second = || scene.operator("gopher", "2.0.0").replaces("1.0.0");
+        scene
+            .by_hand(&with_hook(second(), "burrow", nowhere()))
+            .await?;
+        scene
+            .because("gopher.v2.0.0", CsvReason::InstallWaiting)
+            .await?;
+        overrule(&scene, "gopher.v2.0.0", "False").await?;
+        let third = scene.operator("gopher", "3.0.0").replaces("2.0.0");
+        let third = with_hook(third, "warren", json!({}));
+        scene.by_hand(&third).await?;
+        let held = CsvReason::OperatorConditionNotUpgradeable;
+        scene.because("gopher.v3.0.0", held.clone()).await?;
+
+        for deployment in ["gopher", "burrow"] {
+            is_put_right(&scene, deployment).await?;
+            let secret = format!("{deployment}-service-cert");
+            let before = scene.api::<Secret>().get(&secret).await?;
+            scene.delete::<Secret>(&secret).await?;
+            let is_another = |it: &Secret| it.uid() != before.uid();
+            scene.until(&secret, "made anew", is_another).await?;
+        }
+        is_trusted(&case.client, &scene, "gopher.v1.0.0", "gopher").await?;
+
+        // The second runs, and is looked after in the place of the first.
+        let mended = with_hook(second(), "burrow", json!({}));
+        scene.change_to(&mended).await?;
+        scene.in_phase("gopher.v2.0.0", CsvPhase::Replacing).await?;
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        scene.gone::<Deployment>("gopher").await?;
+        is_put_right(&scene, "burrow").await?;
+        scene.delete::<Secret>("burrow-service-cert").await?;
+        is_trusted(&case.client, &scene, "gopher.v2.0.0", "burrow").await?;
+        scene.because("gopher.v3.0.0", held).await?;
+        let deployments = scene.names::<Deployment>().await?;
+        ensure!(deployments == ["burrow"], "{deployments:?}");
+
+        overrule(&scene, "gopher.v2.0.0", "True").await?;
+        scene.in_phase("gopher.v3.0.0", CsvPhase::Succeeded).await?;
+        scene.gone::<ClusterServiceVersion>("gopher.v2.0.0").await?;
+        scene.gone::<Deployment>("burrow").await?;
+        scene.delete_csv("gopher.v3.0.0").await
     })
     .await;
 }

@@ -22,6 +22,7 @@ mod crowd;
 mod csv;
 mod csv_requirements;
 mod csv_upgrades;
+mod deleted_crds;
 mod dependencies;
 mod deploy;
 mod fail_forward;

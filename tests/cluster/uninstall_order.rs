@@ -8,9 +8,11 @@ use anyhow::ensure;
 use chandler::api::conditions::{CsvPhase, SubscriptionConditionType};
 use chandler::api::subscription::Subscription;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::support::case::on_cluster;
 use crate::support::scene::Scene;
@@ -117,9 +119,7 @@ async fn an_operator_that_makes_its_objects_anew_goes_before_them() {
                 let runs = csvs.get_opt("gopher.v1.0.0").await;
                 let runs = runs.ok().flatten();
                 if runs.is_some_and(|it| it.metadata.deletion_timestamp.is_none()) {
-                    let _ = gophers
-                        .create(&kube::api::PostParams::default(), &object)
-                        .await;
+                    let _ = gophers.create(&PostParams::default(), &object).await;
                 }
                 tokio::time::sleep(PACE).await;
             }
@@ -134,6 +134,86 @@ async fn an_operator_that_makes_its_objects_anew_goes_before_them() {
         case.wait(&crds, &scene.crd_of("Gopher"), "gone", is_gone)
             .await?;
         Ok(())
+    })
+    .await;
+}
+
+/// Works off the finalizers of gophers that are on their way out, and gives the others.
+async fn work_off(gophers: &Api<DynamicObject>) -> anyhow::Result<Vec<DynamicObject>> {
+    let all = gophers.list(&ListParams::default()).await?.items;
+    let is_going = |it: &DynamicObject| it.metadata.deletion_timestamp.is_some();
+    let (going, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_going);
+    for gopher in going {
+        free(gophers, &gopher.name_any()).await?;
+    }
+    Ok(others)
+}
+
+/// What operators do that cannot do without an object of theirs: before one is gone they make another, with a
+/// finalizer that they work off. Tells the longest time that one was left alone.
+async fn make_anew(
+    gophers: Api<DynamicObject>,
+    mut object: DynamicObject,
+    left: watch::Sender<Duration>,
+) {
+    let by_name = PostParams {
+        field_manager: Some("gopher-operator".to_owned()),
+        ..PostParams::default()
+    };
+    let is_going = |it: &DynamicObject| it.metadata.deletion_timestamp.is_some();
+    let (mut since, mut count) = (Instant::now(), 0);
+    loop {
+        let all = gophers.list(&ListParams::default()).await;
+        if all.is_ok_and(|all| all.iter().all(is_going)) {
+            count += 1;
+            object.metadata.name = Some(format!("default-{count}"));
+            let _ = gophers.create(&by_name, &object).await;
+            since = Instant::now();
+        }
+        left.send_if_modified(|left| {
+            let is_longer = since.elapsed() > *left;
+            *left = since.elapsed().max(*left);
+            is_longer
+        });
+        // It tries again.
+        let _ = work_off(&gophers).await;
+        tokio::time::sleep(PACE).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_back_with_finalizers_is_told_and_left_for_longer_and_longer() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        installed(&scene, "Everything").await?;
+        scene.make("Gopher", "default", &[HOLD]).await?;
+        scene.give_up("gopher", &[scene.crd_of("Gopher")]).await?;
+        let object: DynamicObject = serde_json::from_value(json!({
+            "apiVersion": format!("{}.example.com/v1", scene.namespace), "kind": "Gopher",
+            "metadata": {"finalizers": [HOLD]}, "spec": {},
+        }))?;
+        let gophers = scene.resources("Gopher");
+        scene.delete::<Subscription>("gopher").await?;
+        let (left, mut longest) = watch::channel(Duration::ZERO);
+        let operator = tokio::spawn(make_anew(gophers.clone(), object, left));
+        let words = "made after the removal had begun, by gopher-operator: Gopher";
+        let told = until_said(&scene, words).await;
+        let is_left = longest.wait_for(|left| *left > Duration::from_secs(4));
+        let is_left = tokio::time::timeout(Duration::from_mins(2), is_left).await;
+        let is_left = is_left.is_ok_and(|it| it.is_ok());
+        operator.abort();
+        let _ = operator.await;
+        told?;
+        ensure!(is_left, "they are deleted again and again");
+        // The operator is still there: it has to work off what is left.
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        let is_worked_off = async || Ok(work_off(&gophers).await?.is_empty());
+        case.eventually("worked off", is_worked_off).await?;
+        scene.gone::<Subscription>("gopher").await?;
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        let is_gone = |crd: Option<&CustomResourceDefinition>| crd.is_none();
+        case.wait(&crds, &scene.crd_of("Gopher"), "gone", is_gone)
+            .await
     })
     .await;
 }

@@ -108,6 +108,45 @@ async fn an_object_that_is_made_at_the_last_moment_keeps_its_crd() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_kept_after_all_while_it_is_looked_at_stays() {
+    on_cluster(async |case| {
+        let scene = Scene::uncared(case).await?;
+        let namespaces = [scene.namespace.as_str()];
+        let gateway = Gateway::start(case.client.clone(), &namespaces).await?;
+        let kubeconfig = gateway.kubeconfig();
+        let _process = Process::start(case, &role("patient", &kubeconfig, &namespaces))?;
+        let gopher = scene.operator("gopher", "1.0.0").owns("Gopher");
+        scene.image_catalog("hub", &[stable([gopher])]).await?;
+        scene.subscribe("gopher", "hub", everything()).await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        has_finalizer(&scene).await?;
+        scene.make("Gopher", "digger", &[]).await?;
+        scene.give_up("gopher", &[scene.crd_of("Gopher")]).await?;
+        // To list them takes long where there are many.
+        let held = gateway.hold(|method, path| {
+            method == http::Method::GET && path.contains("/gophers?") && path.contains("limit=")
+        });
+        scene.delete::<Subscription>("gopher").await?;
+        held.is_reached().await;
+        let keep = json!({"spec": {"policy": {"removal": "Keep"}}});
+        scene.patch::<Subscription>("gopher", keep).await?;
+        held.release();
+        scene.gone::<Subscription>("gopher").await?;
+        let digger = scene.resources("Gopher").get("digger").await?;
+        ensure!(digger.metadata.deletion_timestamp.is_none(), "it goes");
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        scene
+            .delete::<ClusterServiceVersion>("gopher.v1.0.0")
+            .await?;
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        crds.delete(&scene.crd_of("Gopher"), &DeleteParams::default())
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_plan_that_is_being_carried_out_brings_nothing_back() {
     on_cluster(async |case| {
         let scene = Scene::uncared(case).await?;

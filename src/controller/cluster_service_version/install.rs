@@ -18,6 +18,7 @@ use crate::controller::error::Error;
 use crate::controller::install_plan::account::{self, Access};
 use crate::controller::key::ObjectKey;
 use crate::controller::run::{MANAGER, patching};
+use crate::lifecycle::install::former_names::{self, Former, former_names};
 use crate::lifecycle::install::observe::Tiding;
 use crate::lifecycle::install::{Key, Seen, certificates, observe};
 use crate::lifecycle::phase::{Failure, InstallOutcome};
@@ -86,6 +87,9 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
     }
     for leftover in &desired.leftovers {
         delete(&ours, leftover).await?;
+    }
+    for former in former_names(csv) {
+        delete_former(&ours, csv, &former).await?;
     }
     Ok(InstallOutcome::Done {
         certificates_until,
@@ -181,9 +185,30 @@ async fn delete(applier: &Applier, leftover: &Key) -> Result<(), Error> {
     Ok(())
 }
 
+/// Deletes what goes with an API under former names, once nobody is asked under these any more.
+async fn delete_former(
+    applier: &Applier,
+    csv: &ClusterServiceVersion,
+    former: &Former,
+) -> Result<(), Error> {
+    let api = applier.get(&object_of(&former.api)).await?;
+    if api.is_some_and(|api| former_names::is_called(&api, csv)) {
+        return Ok(());
+    }
+    for key in &former.objects {
+        let live = applier.get(&object_of(key)).await?;
+        if let Some(live) = live.filter(|live| former_names::is_of(live, csv)) {
+            applier.delete(&live).await?;
+        }
+    }
+    Ok(())
+}
+
 /// An object of one of the kinds that are deleted here, as one asks for it.
 fn object_of(key: &Key) -> Value {
     let api_version = match key.kind.as_str() {
+        "Service" | "Secret" => "v1",
+        "Role" | "RoleBinding" | "ClusterRoleBinding" => "rbac.authorization.k8s.io/v1",
         "Deployment" => "apps/v1",
         "APIService" => "apiregistration.k8s.io/v1",
         _ => "admissionregistration.k8s.io/v1",

@@ -23,12 +23,12 @@ pub(super) const PORTION: usize = 500;
 
 impl Remover {
     /// Does what a stage says for those of its objects that are not on their way out. One that
-    /// cannot be deleted stops no other. Where there are many, it is seen from time to time whether they are still
-    /// to go.
+    /// cannot be deleted stops no other. It is seen right before, and where there are many from time to time, whether
+    /// they are still to go: to look at what there is may have taken long.
     pub(crate) async fn act(&self, facts: &Facts, wish: &Wish, stage: &Stage) -> Result<(), Error> {
         let mut outcome = Ok(());
-        for (at, portion) in stage.portions(PORTION).iter().enumerate() {
-            if at > 0 && self.still_wished(facts, wish).await?.is_none() {
+        for portion in &stage.portions(PORTION) {
+            if self.still_wished(facts, wish).await?.is_none() {
                 break;
             }
             outcome = outcome.and(self.act_on(facts, wish, portion).await);

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
-use kube::core::DeserializeGuard;
+use kube::core::{DeserializeGuard, ObjectMeta};
 use kube::{Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use super::Remover;
 use super::sweep::{PATIENCE, late};
 use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::conditions::InstallPlanPhase;
 use crate::api::install_plan::InstallPlan;
 use crate::api::labels;
 use crate::api::operator_group::OperatorGroup;
@@ -132,11 +133,15 @@ impl Surroundings {
         Ok((seen, unread))
     }
 
-    /// A plan that is gone is on its way out as long as somebody carries it out.
+    /// A plan that somebody carries out is at work whatever its status says: one that failed may be tried again. One
+    /// that is gone is on its way out as long.
     #[must_use]
     pub(crate) fn with_plans_at_work(mut self, at_work: &[Arc<InstallPlan>]) -> Self {
         for plan in at_work {
-            if self.plans.iter().any(|it| it.uid() == plan.uid()) {
+            let mut known = self.plans.iter_mut();
+            if let Some(known) = known.find(|it| it.uid() == plan.uid()) {
+                let status = &mut Arc::make_mut(known).status;
+                status.get_or_insert_default().phase = InstallPlanPhase::Installing;
                 continue;
             }
             let mut gone = (**plan).clone();
@@ -414,6 +419,7 @@ impl Remover {
                 name: object.name_any(),
                 uid: object.uid().unwrap_or_default(),
                 created: object.creation_timestamp(),
+                made_by: maker(&object.metadata),
                 is_going: object.metadata.deletion_timestamp.is_some(),
                 finalizers: object.finalizers().to_vec(),
             }));
@@ -427,6 +433,19 @@ impl Remover {
             parameters = parameters.continue_token(&next);
         }
     }
+}
+
+/// Who made an object, by the name that they gave themselves: whoever wrote to it first. Of those who did in the same
+/// second it is the one who said what it is to be.
+fn maker(metadata: &ObjectMeta) -> Option<String> {
+    let entries = metadata.managed_fields.iter().flatten();
+    let entries = entries.filter(|it| it.subresource.as_deref().unwrap_or_default().is_empty());
+    let first = entries.min_by_key(|it| {
+        let fields = it.fields_v1.as_ref();
+        let says_what = fields.is_some_and(|fields| fields.0.get("f:spec").is_some());
+        (it.time.clone(), !says_what)
+    })?;
+    first.manager.clone()
 }
 
 fn texts(object: &Value, pointer: &str) -> BTreeMap<String, String> {
@@ -446,6 +465,7 @@ fn facts(subscription: Arc<Subscription>, surroundings: &Surroundings) -> Facts 
         plans: surroundings.plans.clone(),
         targets: surroundings.targets(),
         unreadable: surroundings.unreadable.clone(),
+        now: Some(Time(Timestamp::now())),
         ..Facts::default()
     }
 }
@@ -459,4 +479,78 @@ fn version(crd: &Value) -> Option<String> {
     let stored = served().find(|version| is(version, "storage"));
     let chosen = stored.or_else(|| served().next())?;
     Some(chosen.get("name")?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(uid: &str, phase: &str) -> Arc<InstallPlan> {
+        let plan = json!({
+            "metadata": {"name": uid, "namespace": "port", "uid": uid},
+            "spec": {"approval": "Automatic", "approved": true, "clusterServiceVersionNames": []},
+            "status": {"phase": phase, "catalogSources": []},
+        });
+        Arc::new(serde_json::from_value(plan).unwrap())
+    }
+
+    #[test]
+    fn a_plan_that_somebody_carries_out_is_at_work_whatever_its_status_says() {
+        let listed = Surroundings {
+            plans: vec![plan("failed", "Failed"), plan("done", "Complete")],
+            ..Surroundings::default()
+        };
+        let seen = listed.with_plans_at_work(&[plan("failed", "Failed"), plan("gone", "Failed")]);
+        let phases: Vec<(String, String, bool)> = seen
+            .plans
+            .iter()
+            .map(|it| {
+                let phase = it.status.clone().unwrap_or_default().phase;
+                let is_going = it.metadata.deletion_timestamp.is_some();
+                (it.name_any(), phase.to_string(), is_going)
+            })
+            .collect();
+        let expected = [
+            ("failed", "Installing", false),
+            ("done", "Complete", false),
+            ("gone", "Failed", true),
+        ];
+        let expected =
+            expected.map(|(name, phase, going)| (name.to_owned(), phase.to_owned(), going));
+        assert_eq!(phases, expected);
+    }
+
+    #[test]
+    fn who_made_an_object_is_whoever_wrote_to_it_first() {
+        let metadata = |entries: Value| -> ObjectMeta {
+            serde_json::from_value(json!({"managedFields": entries})).unwrap()
+        };
+        let entry = |manager: &str, time: &str, fields: Value| {
+            json!({
+                "manager": manager, "operation": "Update", "time": time, "fieldsType": "FieldsV1",
+                "fieldsV1": fields,
+            })
+        };
+        let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+        let finalizers = json!({"f:metadata": {"f:finalizers": {}}});
+        let spec = json!({"f:spec": {}});
+        let mut status = entry(
+            "status-writer",
+            "2025-01-01T00:00:00Z",
+            json!({"f:status": {}}),
+        );
+        status["subresource"] = json!("status");
+        let made = [
+            entry("operator", late, finalizers.clone()),
+            entry("kubectl", early, spec.clone()),
+            status,
+        ];
+        assert_eq!(maker(&metadata(json!(made))).as_deref(), Some("kubectl"));
+        let at_once = [
+            entry("operator", early, finalizers),
+            entry("argocd", early, spec),
+        ];
+        assert_eq!(maker(&metadata(json!(at_once))).as_deref(), Some("argocd"));
+        assert_eq!(maker(&metadata(Value::Null)), None);
+    }
 }

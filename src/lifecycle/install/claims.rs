@@ -24,7 +24,7 @@ pub fn claimed(csv: &ClusterServiceVersion, lineage: &Lineage<'_>) -> BTreeSet<K
 }
 
 /// What a version asks for by names of its own choice.
-fn asked_for(csv: &ClusterServiceVersion) -> Vec<Key> {
+pub(super) fn asked_for(csv: &ClusterServiceVersion) -> Vec<Key> {
     let namespace = home(csv);
     let templates = csv.spec.install.spec.deployments.iter();
     let mut keys: Vec<Key> = templates

@@ -123,12 +123,17 @@ pub(super) fn owner_labels(csv: &ClusterServiceVersion) -> Map<String, Value> {
 
 /// Whether the labels of an object say that it is a CSV's.
 pub(super) fn is_labelled_by(object: &Value, csv: &ClusterServiceVersion) -> bool {
+    is_labelled_as(object, &csv.name_any(), &home(csv))
+}
+
+/// The same for the CSV of a name and namespace.
+pub(super) fn is_labelled_as(object: &Value, csv: &str, namespace: &str) -> bool {
     let label = |key: &str| {
         let labels = object.pointer("/metadata/labels");
         labels.and_then(|labels| labels.get(key)?.as_str())
     };
-    label(labels::OWNER) == Some(&labels::owner_value(&csv.name_any()))
-        && label(labels::OWNER_NAMESPACE) == Some(&home(csv))
+    label(labels::OWNER) == Some(&labels::owner_value(csv))
+        && label(labels::OWNER_NAMESPACE) == Some(namespace)
         && label(labels::OWNER_KIND) == Some(ClusterServiceVersion::kind(&()).as_ref())
 }
 

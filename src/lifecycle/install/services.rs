@@ -21,7 +21,7 @@ const SERVICE_NAME_LIMIT: usize = 63;
 /// The ServiceAccount of Pods that name none.
 const DEFAULT_SERVICE_ACCOUNT: &str = "default";
 /// Where the API server keeps what one needs to know who calls.
-const KUBE_SYSTEM: &str = "kube-system";
+pub(super) const KUBE_SYSTEM: &str = "kube-system";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// A Deployment that others call.

@@ -1,5 +1,7 @@
 //! Which CRDs and custom resources go.
 
+use std::time::Duration;
+
 use kube::ResourceExt as _;
 use serde_json::{Map, Value, json};
 
@@ -193,29 +195,60 @@ impl Definitions {
                     why: format!("{}, which serves it, goes first", Reference::csv(csv)),
                     ..goes
                 });
-            } else if !estate.own.is_empty() && has_come_back(estate, object) {
+                continue;
+            }
+            let Some(since) = came_back_after(estate, object) else {
+                self.objects.push(goes);
+                continue;
+            };
+            let goes = Goes {
+                comes_back: true,
+                made_by: object.made_by.clone(),
+                ..goes
+            };
+            // What has finalizers needs the operator.
+            let is_free = object.finalizers.is_empty() && !object.is_going;
+            if is_free && !estate.own.is_empty() {
                 self.later.push(Goes {
                     why: "it came back when it was deleted, and goes after the operator".to_owned(),
-                    comes_back: true,
                     ..goes
                 });
             } else {
-                self.objects.push(goes);
+                self.objects.push(Goes {
+                    rests: rests(estate, object, since),
+                    ..goes
+                });
             }
         }
     }
 }
 
-/// Whether an object was made while those of its kind are being deleted, by an operator that cannot do without
-/// it, for all one knows: it would be for ever. What has finalizers needs the operator.
-fn has_come_back(estate: &Estate<'_>, object: &CustomResource) -> bool {
+/// How long after the removal began an object was made, if it was. For all one knows somebody cannot do without
+/// it, and makes it anew whenever it is deleted, be it the operator or somebody who keeps objects as they are
+/// written down elsewhere.
+fn came_back_after(estate: &Estate<'_>, object: &CustomResource) -> Option<Duration> {
     let metadata = &estate.facts.subscription.metadata;
-    let deleted = metadata.deletion_timestamp.as_ref();
-    let is_younger = match (&object.created, deleted) {
-        (Some(created), Some(deleted)) => created > deleted,
-        _ => false,
+    let (created, deleted) = (
+        object.created.as_ref()?,
+        metadata.deletion_timestamp.as_ref()?,
+    );
+    let after = Duration::try_from(created.0.duration_since(deleted.0)).ok()?;
+    (!after.is_zero()).then_some(after)
+}
+
+/// What part of the time for which objects have come back is waited until one of them is deleted once more.
+const PART: u32 = 4;
+/// How long that is at most.
+const LONGEST_REST: Duration = Duration::from_mins(2);
+
+/// Whether an object that came back is left for a while: the longer it goes on, the less it helps to hurry. By a
+/// clock that is behind that of the API server nothing is waited for.
+fn rests(estate: &Estate<'_>, object: &CustomResource, since: Duration) -> bool {
+    let (Some(created), Some(now)) = (&object.created, &estate.facts.now) else {
+        return false;
     };
-    is_younger && object.finalizers.is_empty() && !object.is_going
+    let age = Duration::try_from(now.0.duration_since(created.0));
+    age.is_ok_and(|age| age < (since / PART).min(LONGEST_REST))
 }
 
 fn stays(crd: &Crd, why: String) -> Stays {

@@ -138,6 +138,8 @@ pub struct Facts {
     pub unread: Vec<String>,
     /// Subscriptions and ClusterServiceVersions that are not what they should be: nobody knows what they use.
     pub unreadable: Vec<String>,
+    /// Now, where it is known: objects that come back are left for a while.
+    pub now: Option<Time>,
 }
 
 /// A kind whose objects cannot be listed.
@@ -261,6 +263,8 @@ pub struct CustomResource {
     pub uid: String,
     /// When it was made.
     pub created: Option<Time>,
+    /// Who made it, as they call themselves.
+    pub made_by: Option<String>,
     /// Whether it is on its way out.
     pub is_going: bool,
     /// What it waits for then.

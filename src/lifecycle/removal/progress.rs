@@ -1,5 +1,6 @@
 //! How far a removal is.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{Goes, Reference, Removal, Stage, Step};
@@ -12,6 +13,8 @@ use crate::api::labels;
 const TOLD: usize = 5;
 /// What comes before the finalizers of an object that waits for them.
 const HELD_BY: &str = " (held by ";
+/// What comes before those who make custom resources anew.
+const MADE_BY: &str = "custom resources were made after the removal had begun, by ";
 /// Finalizers that are worked off by themselves.
 const WORKED_OFF: [&str; 4] = [
     labels::CSV_CLEANUP_FINALIZER,
@@ -36,7 +39,7 @@ pub enum Move<'a> {
 impl Stage {
     /// The objects for which something is to be done, so many at a time.
     pub fn portions(&self, size: usize) -> Vec<Self> {
-        let objects = self.objects.iter().filter(|it| !it.is_going);
+        let objects = self.objects.iter().filter(|it| !it.is_left_alone());
         let objects: Vec<Goes> = objects.cloned().collect();
         let portions = objects.chunks(size.max(1));
         portions
@@ -59,17 +62,18 @@ impl Removal {
             None => Move::LetGo,
             // Others go by themselves, whether they have begun or not.
             Some(stage) if stage.step == Step::AwaitOthers => Move::Wait(stage),
-            Some(stage) if stage.objects.iter().all(|it| it.is_going) => Move::Wait(stage),
+            Some(stage) if stage.objects.iter().all(Goes::is_left_alone) => Move::Wait(stage),
             Some(stage) => Move::Act(stage),
         }
     }
 
-    /// Whether it waits for somebody to take finalizers off.
+    /// Whether it waits for somebody to take finalizers off, or to make no objects any more.
     pub fn is_held(&self) -> bool {
         let (Move::Act(stage) | Move::Wait(stage)) = self.next() else {
             return false;
         };
-        stage.objects.iter().any(|it| !it.held_by().is_empty())
+        let mut objects = stage.objects.iter();
+        objects.any(|it| it.comes_back || !it.held_by().is_empty())
     }
 
     /// A word and a sentence about what it waits for; nothing when it is done.
@@ -135,6 +139,7 @@ impl Removal {
             named(&stage.objects)
         );
         text.push_str(self.worker(stage));
+        text.push_str(&remade(stage));
         text.push_str(&self.returning());
         let _ = write!(
             text,
@@ -185,14 +190,42 @@ impl Removal {
     }
 }
 
+/// Who makes the objects of a stage anew, and what to do about that.
+fn remade(stage: &Stage) -> String {
+    let remade = stage.objects.iter().filter(|it| it.comes_back);
+    let remade: Vec<Goes> = remade.cloned().collect();
+    if remade.is_empty() {
+        return String::new();
+    }
+    let makers: BTreeSet<&str> = remade
+        .iter()
+        .filter_map(|it| it.made_by.as_deref())
+        .collect();
+    let makers: Vec<&str> = makers.into_iter().take(TOLD).collect();
+    let makers = match makers.as_slice() {
+        [] => "somebody".to_owned(),
+        makers => makers.join(", "),
+    };
+    format!(
+        "; {MADE_BY}{makers}: {}; they are deleted as well, but less and less often the longer they come back: \
+         have whoever makes them stop that",
+        named(&remade)
+    )
+}
+
 /// Whether something else is said than before, and not only of other objects, or of more or fewer of them. That
 /// somebody holds one is news.
 pub fn is_news(before: &str, now: &str) -> bool {
-    let gist = |text: &str| -> Option<(String, bool, String)> {
+    let gist = |text: &str| -> Option<(String, bool, Vec<String>)> {
         let (head, rest) = text.split_once(": ")?;
         let (objects, tail) = rest.split_once("; ").unwrap_or((rest, ""));
-        let is_held = objects.contains(HELD_BY);
-        (!head.contains(';')).then(|| (head.to_owned(), is_held, tail.to_owned()))
+        // What comes back is held now and then, and is not the same each time.
+        let is_held = objects.contains(HELD_BY) && !tail.contains(MADE_BY);
+        let tail = tail.split("; ").map(|said| match said.split_once(": ") {
+            Some((makers, _)) if said.starts_with(MADE_BY) => makers.to_owned(),
+            _ => said.to_owned(),
+        });
+        (!head.contains(';')).then(|| (head.to_owned(), is_held, tail.collect()))
     };
     before != now && (gist(before).is_none() || gist(before) != gist(now))
 }
@@ -207,6 +240,11 @@ pub fn so_far(message: &str, done: usize, all: usize) -> String {
 }
 
 impl Goes {
+    /// Whether nothing is to be done for it now.
+    fn is_left_alone(&self) -> bool {
+        self.is_going || self.rests
+    }
+
     /// The finalizers that it waits for, if it is on its way out. Those that Chandler and Kubernetes work off
     /// are no news.
     fn held_by(&self) -> Vec<&str> {

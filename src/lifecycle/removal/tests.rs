@@ -2,6 +2,7 @@ mod dependencies;
 mod names;
 mod order;
 mod owners;
+mod plans;
 mod random;
 
 use std::collections::BTreeMap;
@@ -604,28 +605,6 @@ fn install_plan(name: &str, phase: &str, owners: &[&str]) -> Arc<InstallPlan> {
         "status": {"phase": phase, "catalogSources": []},
     });
     Arc::new(serde_json::from_value(plan).unwrap())
-}
-
-#[test]
-fn a_plan_at_work_is_stopped_first_and_one_that_is_done_goes_at_last() {
-    let mut facts = facts();
-    facts.plans = vec![
-        install_plan("install-1", "Complete", &["gopher"]),
-        install_plan("install-2", "Installing", &["gopher"]),
-        install_plan("install-3", "Complete", &["gopher", "mole"]),
-        install_plan("install-4", "Complete", &["mole"]),
-    ];
-    let removal = plan(&facts, &operator());
-    assert_eq!(
-        goes(&removal, Step::StopPlans),
-        ["InstallPlan port/install-2"]
-    );
-    assert!(goes(&removal, Step::Afterwards).contains(&"InstallPlan port/install-1".to_owned()));
-    why_stays(&removal, "InstallPlan port/install-3");
-    facts.plans = vec![install_plan("install-5", "Installing", &["gopher", "mole"])];
-    let removal = plan(&facts, &operator());
-    assert_eq!(removal.next(), Move::Blocked);
-    assert_eq!(removal.told().unwrap().0, "InstallPlanUnderway");
 }
 
 #[test]

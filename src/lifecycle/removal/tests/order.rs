@@ -1,5 +1,7 @@
 //! What has to be over before something else goes.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
@@ -58,6 +60,81 @@ fn objects_that_come_back_do_not_keep_the_operator_for_ever() {
     object(&mut held).finalizers = vec!["example.com/dig".to_owned()];
     let removal = plan(&held, &wish);
     assert_eq!(goes(&removal, Step::DeleteCustomResources).len(), 1);
+}
+
+/// gopher, whose object with a finalizer came back so many seconds after the removal began, and so many ago.
+fn coming_back(after: u64, ago: u64) -> Facts {
+    let begin = at(DELETED).0;
+    let mut facts = begun();
+    let created = begin + Duration::from_secs(after);
+    let digger = object(&mut facts);
+    digger.created = Some(Time(created));
+    digger.finalizers = vec!["example.com/dig".to_owned()];
+    digger.made_by = Some("gopher-operator".to_owned());
+    facts.now = Some(Time(created + Duration::from_secs(ago)));
+    facts
+}
+
+#[test]
+fn objects_that_come_back_with_finalizers_are_told_with_who_makes_them() {
+    let told = |facts: &Facts| plan(facts, &naming(everything())).told().unwrap().1;
+    let mut facts = coming_back(40, 60);
+    let removal = plan(&facts, &naming(everything()));
+    assert!(removal.is_held(), "somebody has to do something");
+    let first = told(&facts);
+    let words = "made after the removal had begun, by gopher-operator: Gopher port/digger; they are deleted as \
+                 well, but less and less often";
+    assert!(first.contains(words), "{first}");
+    // Again and again, which is no news.
+    object(&mut facts).is_going = true;
+    let held = told(&facts);
+    assert!(held.contains("held by example.com/dig"), "{held}");
+    assert!(!is_news(&first, &held));
+    object(&mut facts).name = "digger-2".to_owned();
+    assert!(!is_news(&first, &told(&facts)));
+    object(&mut facts).made_by = Some("argocd".to_owned());
+    assert!(is_news(&first, &told(&facts)), "somebody else does it");
+    object(&mut facts).made_by = None;
+    assert!(told(&facts).contains("begun, by somebody: "));
+    // Nobody makes anew what was there before.
+    object(&mut facts).created = Some(at(DELETED));
+    assert!(!told(&facts).contains("made after"));
+}
+
+#[test]
+fn objects_that_come_back_are_deleted_less_and_less_often() {
+    let waits = |facts: &Facts| {
+        let removal = plan(facts, &naming(everything()));
+        let stage = &removal.stages[0];
+        assert_eq!(stage.step, Step::DeleteCustomResources);
+        let is_waiting = removal.next() == Move::Wait(stage);
+        assert_eq!(stage.portions(9).is_empty(), is_waiting);
+        is_waiting
+    };
+    assert!(!waits(&coming_back(2, 1)));
+    assert!(waits(&coming_back(40, 9)) && !waits(&coming_back(40, 10)));
+    assert!(waits(&coming_back(86_400, 119)) && !waits(&coming_back(86_400, 120)));
+    // Also where no operator is left that could have made it.
+    let mut orphaned = coming_back(40, 9);
+    orphaned.csvs.clear();
+    object(&mut orphaned).finalizers.clear();
+    assert!(waits(&orphaned));
+    // By a clock that is behind nothing is waited for.
+    let mut behind = coming_back(40, 0);
+    behind.now = Some(at(DELETED));
+    assert!(!waits(&behind));
+    // What does not come back goes at once.
+    let mut mixed = coming_back(40, 9);
+    let old = CustomResource {
+        name: "old".to_owned(),
+        ..CustomResource::default()
+    };
+    mixed.crds[0].objects.as_mut().unwrap().push(old);
+    let removal = plan(&mixed, &naming(everything()));
+    let portions = removal.stages[0].portions(9);
+    assert!(matches!(removal.next(), Move::Act(_)));
+    assert_eq!(portions[0].objects.len(), 1);
+    assert_eq!(portions[0].objects[0].object.name, "old");
 }
 
 #[test]
