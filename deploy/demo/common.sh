@@ -57,12 +57,20 @@ shows() {
 }
 typed() { printf '%s$ %s%s\n' "$dim" "$*" "$plain"; }
 
-# Asks a condition again and again until it holds: await SECONDS WHAT COMMAND...
+# How many seconds anything may take: machines are slow, or busy with something else, and who waits has Ctrl-C.
+patience=900
+
+# Asks a condition again and again until it holds, and says so now and then: await WHAT COMMAND...
 await() {
-  local deadline=$((SECONDS + $1)) what=$2
-  shift 2
+  local since=$SECONDS told=$SECONDS what=$1
+  shift
   until "$@"; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "$what: not within time" "look around, then \`make demo-down\`"
+    [ $((SECONDS - since)) -lt "$patience" ] ||
+      fail "$what: not within $patience s" "look around, then \`make demo-down\`"
+    if [ $((SECONDS - told)) -ge 30 ]; then
+      told=$SECONDS
+      say "not yet, after $((SECONDS - since)) s: $what"
+    fi
     sleep 0.3
   done
 }

@@ -42,21 +42,29 @@ recalls() {
   [ -x "$CHANDLER_KUBECTL" ] || eval "$("$local" env --kubeconfig "$KUBECONFIG")"
 }
 
-# Whether the demo that was written down is still there.
+# Whether the demo that was written down is still there; ends with more than 1 if that cannot be told.
 is_elsewhere() (
   recalls
   export KUBECONFIG
   is_there && is_here
 )
 
-# Whether a cluster answers: the one of KUBECONFIG.
-is_there() { kubectl version --request-timeout=10s >/dev/null 2>&1; }
+# Whether a cluster answers: the one of KUBECONFIG. One that is gone says so at once; one that is only busy is asked again.
+is_there() {
+  local said deadline=$((SECONDS + 60))
+  until said=$(kubectl version --request-timeout=30s 2>&1 >/dev/null); do
+    case $said in *timeout* | *'timed out'* | *'deadline exceeded'*) ;; *) return 1 ;; esac
+    [ "$SECONDS" -lt "$deadline" ] || return 1
+    say "the cluster of $KUBECONFIG takes its time, and is asked again"
+    sleep 1
+  done
+}
 
 # All that is there of what the demo makes itself.
 ours() {
   kubectl get --ignore-not-found --no-headers -o "$columns" \
-    -f deploy/base/namespace.yaml -f deploy/base/rbac.yaml -f deploy/base/admission.yaml -f deploy/crds
-  kubectl get --ignore-not-found --no-headers -o "$columns" namespace "$fleet" "$gophers"
+    -f deploy/base/namespace.yaml -f deploy/base/rbac.yaml -f deploy/base/admission.yaml -f deploy/crds &&
+    kubectl get --ignore-not-found --no-headers -o "$columns" namespace "$fleet" "$gophers"
 }
 # And of what Chandler makes for it: APIs are there once for a whole cluster.
 theirs() {
@@ -67,7 +75,13 @@ theirs() {
   kubectl get --ignore-not-found --no-headers -o "$columns" apiservice v1.packages.operators.coreos.com
 }
 # Whether a demo is here, or a part of one.
-is_here() { ours | awk '$4 == "true" { found = 1 } END { exit !found }'; }
+is_here() {
+  local found
+  found=$(ours) || silent
+  awk '$4 == "true" { found = 1 } END { exit !found }' <<<"$found"
+}
+# No answer is not the answer that there is nothing.
+silent() { fail "the cluster of $KUBECONFIG does not say what is in it" "try the same again when it answers"; }
 
 # Ends the script, in words, if the demo would be in somebody's way.
 stands_aside() {
@@ -98,16 +112,33 @@ leaves() {
   fi
   deletes customresourcedefinitions
   deletes rolebindings -n kube-system
-  for kinds in validatingadmissionpolicybindings validatingadmissionpolicies clusterrolebindings clusterroles namespaces; do deletes "$kinds"; done
+  for kinds in validatingadmissionpolicybindings validatingadmissionpolicies clusterrolebindings clusterroles; do deletes "$kinds"; done
+  # It goes with its owner, a little later; until then nobody gets a whole list of APIs, and so no namespace goes away.
+  await "the API of packages is unregistered" is_unregistered
+  deletes namespaces
 }
 
-has_namespace() { [ -n "$(kubectl get namespaces --selector "$mark" --field-selector "metadata.name=$1" -o name)" ]; }
+# Whether nothing leads to the API of packages, or only to somebody else's.
+is_unregistered() {
+  local owners
+  owners=$(kubectl get apiservice v1.packages.operators.coreos.com --ignore-not-found \
+    -o 'jsonpath={.metadata.ownerReferences[*].name}') || return 1
+  case " $owners " in *' system:controller:chandler '*) return 1 ;; esac
+}
+
+# Whether there is something: exists KIND [ARGUMENT...]
+exists() {
+  local found
+  found=$(kubectl get "$@" --ignore-not-found -o name) || silent
+  [ -n "$found" ]
+}
+has_namespace() { exists namespaces --selector "$mark" --field-selector "metadata.name=$1"; }
 
 # Deletes objects of a kind that have the label: deletes KIND [ARGUMENT...]
 deletes() {
   local kind=$1
   shift
-  kubectl delete "$kind" "$@" --selector "$mark" --wait --timeout=180s >/dev/null ||
+  kubectl delete "$kind" "$@" --selector "$mark" --wait --timeout="${patience}s" >/dev/null ||
     fail "$kind of the demo do not go away" "look at what they wait for, then \`make demo-down\` again"
 }
 
@@ -115,8 +146,8 @@ deletes() {
 # CRDs that have objects go by name only; here they are the demo's.
 uninstalls() {
   local said crds package
-  kubectl get customresourcedefinition subscriptions.operators.coreos.com --ignore-not-found -o name | grep -q . || return 0
-  kubectl get subscription "$1" -n "$fleet" --ignore-not-found -o name | grep -q . || return 0
+  exists customresourcedefinition subscriptions.operators.coreos.com || return 0
+  exists subscription "$1" -n "$fleet" || return 0
   [ -x "$built/chandler" ] || builds
   say "uninstalling $1"
   crds=$(for package in "${@:2}"; do apis "$package"; done | sort -u | paste -sd,)
@@ -135,5 +166,8 @@ apis() {
 forgets() {
   local name
   apis "$1" |
-    while read -r name; do kubectl delete customresourcedefinition "$name" --wait --timeout=180s >/dev/null; done
+    while read -r name; do
+      kubectl delete customresourcedefinition "$name" --wait --timeout="${patience}s" >/dev/null ||
+        fail "CustomResourceDefinition $name does not go away" "look at what it waits for, then \`make demo-down\` again"
+    done
 }

@@ -39,7 +39,7 @@ var modules = []module{
 		renamed: map[string]string{"etcd": "go.etcd.io/etcd/server/v3"},
 		ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=" + kubernetesVersion,
 	},
-	{folder: "build/registry", label: "OCI registry", packages: []string{"github.com/distribution/distribution/v3/cmd/registry"}, ldflags: "-s -w"},
+	{folder: "build/registry", label: "OCI registry", packages: []string{"./registry"}, ldflags: "-s -w"},
 	{folder: "build/kwok", label: "node simulator", packages: []string{"sigs.k8s.io/kwok/cmd/kwok"}, ldflags: "-s -w"},
 	{folder: ".", label: "pause", renamed: map[string]string{"pause": "./pause"}, ldflags: "-s -w"},
 }
@@ -90,7 +90,7 @@ func (c *cluster) ensureModules(modules []module) (string, error) {
 	key := sha256.New()
 	for _, m := range modules {
 		fmt.Fprintln(key, m)
-		for _, file := range []string{"go.mod", "go.sum", "pause/main.go"} {
+		for _, file := range []string{"go.mod", "go.sum", "pause/main.go", "registry/main.go"} {
 			data, _ := os.ReadFile(filepath.Join(c.sources, m.folder, file))
 			key.Write(data)
 		}

@@ -48,6 +48,37 @@ func TestPortsFollowFromTheNameAndAreAllDifferent(t *testing.T) {
 	}
 }
 
+func TestTwoClustersThatComeUpAtOnceInstallPackagesOnce(t *testing.T) {
+	if _, err := os.Stat("/usr/lib/cni/bridge"); err != nil {
+		t.Skip("the packages of a real node are not on this machine")
+	}
+	folder := t.TempDir()
+	t.Setenv("PATH", folder)
+	t.Setenv("FOLDER", folder)
+	// Like the real one it refuses to work beside another, and takes a while.
+	script := `#!/bin/sh
+[ "$1" = install ] || exit 0
+/bin/mkdir "$FOLDER/busy" || exit 100
+/bin/sleep 0.5
+for name in ip nsenter umount iptables containerd ctr runc; do
+  : >"$FOLDER/$name"
+  /bin/chmod +x "$FOLDER/$name"
+done
+`
+	if err := os.WriteFile(filepath.Join(folder, "apt-get"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	for range 2 {
+		c := testCluster(t)
+		c.cache = folder
+		go func() { ended <- c.ensurePackages() }()
+	}
+	if err := errors.Join(<-ended, <-ended); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAPortThatSomebodyElseHasIsLeftToThem(t *testing.T) {
 	first := testCluster(t)
 	if err := first.choosePorts(); err != nil {

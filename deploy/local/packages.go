@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -38,6 +39,15 @@ func missing() (packages []string) {
 
 // ensurePackages installs what a real node needs. Only called as root.
 func (c *cluster) ensurePackages() error {
+	if len(missing()) == 0 {
+		return nil
+	}
+	// Two clusters that come up at once need the same, and apt-get gives up where another one is at work.
+	unlock, err := lockFile(filepath.Join(c.cache, "packages.lock"), "another call installs packages")
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	packages := missing()
 	if len(packages) == 0 {
 		return nil

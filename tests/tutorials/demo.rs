@@ -1,107 +1,13 @@
 //! The demo on a cluster of one's own: it is in nobody's way there, and leaves nothing.
 
-use std::io::Read as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
-use anyhow::{Context as _, bail, ensure};
 use tempfile::TempDir;
 
-use crate::cluster::{Cluster, repository};
+use crate::cluster::repository;
+use crate::guest::{Guest, Running, make, said};
 use crate::stage::Stage;
-
-/// How long a part of the demo may take: others use this machine as well.
-const PATIENCE: Duration = Duration::from_mins(5);
-
-/// Somebody who tries the demo on a cluster of their own.
-struct Guest<'c> {
-    cluster: &'c Cluster,
-    /// Where the demo writes down what it did.
-    state: TempDir,
-}
-
-impl<'c> Guest<'c> {
-    fn new(cluster: &'c Cluster) -> anyhow::Result<Self> {
-        let state = tempfile::tempdir()?;
-        Ok(Self { cluster, state })
-    }
-
-    /// `make demo` or `make demo-down`, for this cluster.
-    fn make(&self, target: &str) -> Command {
-        let mut make = make(target);
-        let registry = self.cluster.registry.as_deref().unwrap_or_default();
-        let for_pods = self.cluster.pod_registry.as_deref().unwrap_or(registry);
-        make.env("KUBECONFIG", self.cluster.kubeconfig())
-            .env("CHANDLER_STATE", self.state.path())
-            .env("CHANDLER_REGISTRY", registry)
-            .env("CHANDLER_PLAIN_HTTP", registry)
-            .env("CHANDLER_POD_REGISTRY", for_pods);
-        make
-    }
-
-    fn done(&self, target: &str) -> anyhow::Result<String> {
-        let output = self.make(target).output()?;
-        ensure!(output.status.success(), "make {target}: {}", said(&output));
-        Ok(said(&output))
-    }
-
-    fn refused(&self, target: &str) -> anyhow::Result<String> {
-        let output = self.make(target).output()?;
-        ensure!(!output.status.success(), "make {target}: {}", said(&output));
-        Ok(said(&output))
-    }
-
-    async fn kubectl(&self, line: &str) -> anyhow::Result<String> {
-        let words: Vec<&str> = line.split(' ').collect();
-        self.cluster.kubectl(&words).await
-    }
-
-    /// The names of all objects that there are, but for those that come and go by themselves.
-    async fn inventory(&self) -> anyhow::Result<Vec<String>> {
-        let kinds = self.kubectl("api-resources --verbs=list -o name").await?;
-        let stays = |it: &&str| !it.starts_with("events") && !it.starts_with("leases.");
-        let kinds: Vec<&str> = kinds.lines().filter(stays).collect();
-        let list = format!("get {} -A -o name --ignore-not-found", kinds.join(","));
-        let mut names: Vec<String> = self
-            .kubectl(&list)
-            .await?
-            .lines()
-            .map(str::to_owned)
-            .collect();
-        names.sort();
-        Ok(names)
-    }
-}
-
-/// Something that is made, as it is typed in a shell of its own.
-fn make(target: &str) -> Command {
-    let mut make = Command::new("make");
-    for (name, _) in std::env::vars_os() {
-        let name = name.to_string_lossy().into_owned();
-        // What cargo and make tell their children would have everything compiled again.
-        let is_theirs = [
-            "CARGO_PKG_",
-            "CARGO_MANIFEST_",
-            "CARGO_BIN_",
-            "MAKE",
-            "MFLAGS",
-        ];
-        if is_theirs.iter().any(|it| name.starts_with(it)) || name == "LD_LIBRARY_PATH" {
-            make.env_remove(name);
-        }
-    }
-    make.args(["--no-print-directory", "-C"])
-        .arg(repository())
-        .arg(target)
-        .stdin(Stdio::null());
-    make
-}
-
-fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
-}
 
 /// A cluster with neither Chandler nor what the demo makes.
 async fn empty() -> anyhow::Result<Option<Stage>> {
@@ -118,7 +24,7 @@ async fn the_demo_refuses_a_cluster_that_has_what_it_would_make() {
     let Some(stage) = empty().await.unwrap() else {
         return;
     };
-    let guest = Guest::new(stage.cluster).unwrap();
+    let mut guest = Guest::new(stage.cluster).unwrap();
     let crd = repository().join("bundles/redis-operator/1.1.1/manifests");
     let crd = crd.join("databases.spotahome.com_redisfailovers.yaml");
     let obstacles = [
@@ -133,6 +39,7 @@ async fn the_demo_refuses_a_cluster_that_has_what_it_would_make() {
         ),
     ];
     for (make, what) in obstacles {
+        guest.obstacle = Some(what);
         guest.kubectl(&make).await.unwrap();
         let before = guest.inventory().await.unwrap();
         let words = guest.refused("demo").unwrap();
@@ -169,8 +76,9 @@ async fn the_demo_leaves_a_cluster_of_ones_own_as_it_was() {
         words.contains("a demo is in your cluster already"),
         "{words}"
     );
-    guest.done("demo-down").unwrap();
-    assert_eq!(guest.inventory().await.unwrap(), before);
+    let words = guest.done("demo-down").unwrap();
+    assert!(words.contains("the demo is down"), "{words}");
+    guest.comes_back_to(&before).await.unwrap();
     assert!(!guest.state.path().join("demo").exists());
     let words = guest.done("demo-down").unwrap();
     assert!(words.contains("nothing of the demo"), "{words}");
@@ -183,36 +91,33 @@ async fn ctrl_c_takes_the_demo_down_and_says_so() {
     };
     let guest = Guest::new(stage.cluster).unwrap();
     let before = guest.inventory().await.unwrap();
-    let log = guest.state.path().join("log");
-    let output = fs_err::File::create(&log).unwrap();
-    let mut demo = guest.make("demo");
-    demo.stdout(output.into_parts().0).process_group(0);
-    let mut demo = demo.stderr(Stdio::piped()).spawn().unwrap();
-    let is_begun = || fs_err::read_to_string(&log).is_ok_and(|it| it.contains("catalogsource"));
-    until(&mut demo, is_begun).unwrap();
-    let group = format!("-{}", demo.id());
-    let status = Command::new("kill").args(["-INT", "--", &group]).status();
-    assert!(status.unwrap().success());
-    assert!(!demo.wait().unwrap().success());
-    let words = fs_err::read_to_string(&log).unwrap();
-    assert!(words.contains("the demo is down"), "{words}");
-    assert_eq!(guest.inventory().await.unwrap(), before);
+    let mut demo = Running::start(&guest).unwrap();
+    demo.shows("catalogsource").unwrap();
+    demo.interrupt().unwrap();
+    demo.shows("the demo is down").unwrap();
+    assert!(!demo.ends().unwrap().success(), "{}", demo.words());
+    guest.comes_back_to(&before).await.unwrap();
 }
 
-/// Waits for something that a process is to bring about.
-fn until(process: &mut Child, holds: impl Fn() -> bool) -> anyhow::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        if process.try_wait()?.is_some() || Instant::now() > deadline {
-            let _ = process.kill();
-            let mut words = String::new();
-            let errors = process.stderr.as_mut().context("no errors")?;
-            errors.read_to_string(&mut words)?;
-            bail!("not in time: {words}");
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    Ok(())
+#[tokio::test]
+async fn a_test_of_the_demo_that_fails_leaves_nothing_to_the_next_one() {
+    let Some(stage) = empty().await.unwrap() else {
+        return;
+    };
+    let mut guest = Guest::new(stage.cluster).unwrap();
+    let before = guest.inventory().await.unwrap();
+    guest.kubectl("create namespace fleet").await.unwrap();
+    let mark = "label namespace fleet chandler.demo=true";
+    guest.kubectl(mark).await.unwrap();
+    guest.obstacle = Some("namespace gophers");
+    guest.kubectl("create namespace gophers").await.unwrap();
+    let fails = std::panic::AssertUnwindSafe(|| {
+        let _guest = guest;
+        panic!("this one is expected");
+    });
+    assert!(std::panic::catch_unwind(fails).is_err());
+    let guest = Guest::new(stage.cluster).unwrap();
+    guest.comes_back_to(&before).await.unwrap();
 }
 
 #[test]
@@ -233,7 +138,81 @@ fn a_cluster_that_is_gone_keeps_nobody_from_taking_the_demo_down() {
         words.contains("/nowhere/kubeconfig does not answer"),
         "{words}"
     );
+    assert!(!words.contains("the demo is down"), "{words}");
     assert!(!demo.exists());
+}
+
+#[test]
+fn a_cluster_that_is_only_busy_is_asked_again() {
+    // Answers to the second question, and has a namespace of the demo until somebody deletes it.
+    let kubectl = "#!/usr/bin/env bash\n\
+        cd \"$(dirname \"$0\")\"\n\
+        case $1 in\n\
+          version) [ -e asked ] || { touch asked; echo 'net/http: TLS handshake timeout' >&2; exit 1; } ;;\n\
+          get) case $* in *'namespace fleet gophers'*) [ -e deleted ] || echo 'x Namespace gophers true' ;; esac ;;\n\
+          delete) touch deleted ;;\n\
+        esac\n";
+    let (words, folder) = down_with(kubectl);
+    assert!(words.contains("takes its time"), "{words}");
+    assert!(words.contains("removing what the demo made"), "{words}");
+    assert!(words.contains("the demo is down"), "{words}");
+    assert!(folder.path().join("deleted").exists(), "{words}");
+}
+
+#[test]
+fn a_cluster_that_does_not_say_what_is_in_it_is_not_taken_for_an_empty_one() {
+    let kubectl = "#!/usr/bin/env bash\n[ \"$1\" = version ]\n";
+    let (words, folder) = down_with(kubectl);
+    assert!(words.contains("does not say what is in it"), "{words}");
+    assert!(!words.contains("the demo is down"), "{words}");
+    // So that it can be tried again.
+    assert!(folder.path().join("demo/own").exists(), "{words}");
+}
+
+/// What is said when a demo is taken down in a cluster whose kubectl is this script, and the folder of both.
+fn down_with(kubectl: &str) -> (String, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("kubectl");
+    fs_err::write(&program, kubectl).unwrap();
+    let executable = std::fs::Permissions::from_mode(0o755);
+    fs_err::set_permissions(&program, executable).unwrap();
+    fs_err::create_dir(folder.path().join("demo")).unwrap();
+    let record = format!(
+        "KUBECONFIG=/somewhere/kubeconfig\nCHANDLER_KUBECTL={}\n",
+        program.display()
+    );
+    fs_err::write(folder.path().join("demo/own"), record).unwrap();
+    let output = make("demo-down")
+        .env_remove("KUBECONFIG")
+        .env("CHANDLER_STATE", folder.path())
+        .output();
+    (said(&output.unwrap()), folder)
+}
+
+#[test]
+fn who_waits_for_the_demo_is_told_what_for() {
+    // Time goes by as the condition says.
+    let script = ". deploy/demo/common.sh; n=0; sleep() { :; }
+        slow() { SECONDS=$((SECONDS + 20)); n=$((n + 1)); [ $n = \"$wanted\" ]; }
+        await 'a slow ship' slow; echo arrived";
+    let waits = |wanted: &str| {
+        let output = Command::new("bash")
+            .args(["-euc", script])
+            .current_dir(repository())
+            .env("CARGO_BUILD_TARGET", "any")
+            .env_remove("KUBECONFIG")
+            .env("wanted", wanted)
+            .output();
+        said(&output.unwrap())
+    };
+    assert_eq!(waits("2"), "arrived\n");
+    let words = waits("7");
+    let told = words.matches("not yet, after").count();
+    assert!(told == 3 && words.contains("a slow ship"), "{words}");
+    assert!(words.ends_with("arrived\n"), "{words}");
+    let words = waits("never");
+    assert!(words.contains("error: a slow ship: not within"), "{words}");
+    assert!(!words.contains("arrived"), "{words}");
 }
 
 #[test]

@@ -19,6 +19,7 @@
 #[path = "../support/cluster.rs"]
 mod cluster;
 mod demo;
+mod guest;
 mod page;
 mod session;
 mod stage;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::page::missing;
 
 /// How long a command may take, and how long what only looks is repeated until it sees what is shown.
-const PATIENCE: Duration = Duration::from_mins(3);
+const PATIENCE: Duration = Duration::from_mins(10);
 /// What looks and changes nothing: a reader would look again.
 const LOOKS: [&str; 9] = [
     "kubectl get ",
