@@ -69,17 +69,34 @@ pub(crate) async fn pull(
         .parse()
         .map_err(|error: oci::Error| Problem::Unusable(error.to_string()))?;
     let pulled = images.bundle(image, catalog_namespace, secrets).await;
-    let pulled = pulled.map_err(|error| match &error {
+    let pulled = pulled.map_err(problem)?;
+    let contents = Contents::of_bundle(&pulled.bundle)?;
+    Ok((contents, reference.at(pulled.digest).to_string()))
+}
+
+/// Sees to it that a bundle's image is in the cache.
+pub(crate) async fn fetch(
+    images: &Images,
+    image: &str,
+    catalog_namespace: &str,
+    secrets: &[String],
+) -> Result<(), Problem> {
+    let fetched = images.fetch(image, catalog_namespace, secrets).await;
+    fetched.map_err(problem)
+}
+
+fn problem(error: images::Error) -> Problem {
+    match &error {
         images::Error::Bundle(
             publish::Error::Bundle { .. }
             | publish::Error::NotABundle(_)
             | publish::Error::Image(oci::Error::TooLarge { .. }),
         )
-        | images::Error::Image(oci::Error::TooLarge { .. }) => Problem::Unusable(words(error)),
+        | images::Error::Image(oci::Error::TooLarge { .. } | oci::Error::Reference { .. }) => {
+            Problem::Unusable(words(error))
+        }
         _ => Problem::Failed(words(error)),
-    })?;
-    let contents = Contents::of_bundle(&pulled.bundle)?;
-    Ok((contents, reference.at(pulled.digest).to_string()))
+    }
 }
 
 fn in_bundle(bundle: &str, problem: Problem) -> Problem {

@@ -241,7 +241,7 @@ impl Images {
     }
 
     /// Where everything is kept that a namespace may have without asking anybody.
-    pub(crate) fn kept_for(&self, namespace: &str) -> Result<Vec<Sources>, Error> {
+    pub(crate) fn kept_for(&self, namespace: &str) -> Result<Vec<Sources>, source::Error> {
         let mut kept = vec![self.plain.clone()];
         let private = self.private(namespace);
         if private.is_dir() {
@@ -304,7 +304,7 @@ impl Images {
                 pruned.files += of_namespace.files;
                 pruned.bytes += of_namespace.bytes;
             }
-            Ok::<_, Error>(pruned)
+            Ok::<_, crate::oci::Error>(pruned)
         });
         let pruned = pruned.await.map_err(std::io::Error::other)??;
         if pruned.files > 0 {
@@ -321,16 +321,36 @@ impl Images {
         namespace: &str,
         secrets: &[String],
     ) -> Result<PulledBundle, Error> {
+        let _pulling = self.pulling().await;
+        let pulled = self.image(image, namespace, secrets).await?;
+        let _turn = self.reading.acquire().await;
+        Ok(bundle_of(image.to_owned(), pulled).await?)
+    }
+
+    /// Sees to it that a bundle of a catalog is in the cache, without reading it.
+    pub(crate) async fn fetch(
+        &self,
+        image: &str,
+        namespace: &str,
+        secrets: &[String],
+    ) -> Result<(), Error> {
+        let _pulling = self.pulling().await;
+        self.image(image, namespace, secrets).await?;
+        Ok(())
+    }
+
+    async fn image(
+        &self,
+        image: &str,
+        namespace: &str,
+        secrets: &[String],
+    ) -> Result<PulledImage, Error> {
         // Never of a folder where this process runs.
         let image: ImageReference = image.parse()?;
-        let name = image.to_string();
-        let _pulling = self.pulling().await;
-        let pulled = match self.kept(&image, namespace).await? {
-            Some(kept) => kept,
-            None => self.pull(image, namespace, secrets).await?,
-        };
-        let _turn = self.reading.acquire().await;
-        Ok(bundle_of(name, pulled).await?)
+        match Box::pin(self.kept(&image, namespace)).await? {
+            Some(kept) => Ok(kept),
+            None => Box::pin(self.pull(image, namespace, secrets)).await,
+        }
     }
 
     /// An image that is named by its digest, if it is whole where a namespace may have it from.
@@ -374,12 +394,12 @@ fn prune(
     store: &BlobStore,
     needed: &BTreeSet<Digest>,
     unused_for: Duration,
-) -> Result<Pruned, Error> {
+) -> Result<Pruned, crate::oci::Error> {
     let mut keep = BTreeSet::new();
     for image in needed {
         keep.extend(blobs_of(image, store)?);
     }
-    Ok(store.prune(&keep, unused_for)?)
+    store.prune(&keep, unused_for)
 }
 
 /// The folders in a folder, if that is there.

@@ -82,18 +82,18 @@ async fn a_step_that_fails_for_longer_than_a_minute_is_tried_again_until_it_succ
         let begun = told.status.as_ref().and_then(|it| it.start_time.clone());
         let begun = begun.context("it has not begun")?.0;
         let plans = scene.api::<InstallPlan>();
-        let is_old = async || {
+        let has_lasted = async || {
             let age = Timestamp::now().duration_since(begun).unsigned_abs();
             Ok(age > A_MINUTE + Duration::from_secs(5))
         };
-        case.within(2 * A_MINUTE, "old", is_old).await?;
-        let old = plans.get(&name).await?;
-        ensure!(is_told(&old), "{:?}", old.status);
+        case.within(2 * A_MINUTE, "so for long", has_lasted).await?;
+        let later = plans.get(&name).await?;
+        ensure!(is_told(&later), "{:?}", later.status);
         ensure!(
-            old.resource_version() == told.resource_version(),
+            later.resource_version() == told.resource_version(),
             "the same was said again: {:?} and then {:?}",
             told.status,
-            old.status
+            later.status
         );
         ensure!(
             scene.csvs().await?.is_empty(),

@@ -121,7 +121,13 @@ async fn rights_everywhere_are_not_given_for_a_group_that_a_watch_does_not_tell_
         let gopher = scene.operator("gopher", "1.0.0").may(&rule);
         scene.config_map_catalog("hub", &[stable([gopher])]).await?;
         scene.subscribe("gopher", "hub", json!({})).await?;
-        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        scene.plan_of("gopher", InstallPlanPhase::Complete).await?;
+        // It has its rights before it begins to run.
+        let runs = |csv: &ClusterServiceVersion| {
+            let phase = csv.status.as_ref().map(|status| &status.phase);
+            matches!(phase, Some(CsvPhase::Installing | CsvPhase::Succeeded))
+        };
+        scene.until("gopher.v1.0.0", "about to run", runs).await?;
         let ours = ListParams::default().labels(&format!(
             "olm.owner.namespace={},olm.owner.kind=ClusterServiceVersion",
             scene.namespace

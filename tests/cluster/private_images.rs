@@ -28,7 +28,7 @@ async fn run(
 ) -> anyhow::Result<Running> {
     let names: Vec<&str> = namespaces.iter().map(|it| it.namespace.as_str()).collect();
     let settings = |settings: &mut Settings| {
-        settings.cache = cache.to_owned();
+        cache.clone_into(&mut settings.cache);
         settings.registries.plain_http.insert(registry.to_owned());
     };
     Running::start_with(case, &names, settings).await

@@ -202,7 +202,7 @@ async fn the_cache_keeps_what_catalogs_and_living_plans_need_and_nothing_else() 
         let cache = tempfile::tempdir()?;
         let scene = Scene::with(case, |settings| {
             settings.cache = cache.path().to_owned();
-            settings.cache_rest = Duration::from_secs(1);
+            settings.cache_rest = Duration::from_secs(3);
         })
         .await?;
         scene.group("own").await?;

@@ -85,8 +85,8 @@ impl<'a> Manifests<'a> {
             let (images, image) = (context.images.clone(), image.to_owned());
             let (namespace, secrets) = (catalog_namespace.to_owned(), secrets.to_vec());
             async move {
-                let pulled = bundles::pull(&images, &image, &namespace, &secrets);
-                in_time(&image, pulled).await.map_err(with_advice)?;
+                let fetched = bundles::fetch(&images, &image, &namespace, &secrets);
+                in_time(&image, fetched).await.map_err(with_advice)?;
                 // Whoever needs it reads it from the cache; perhaps nobody does any more.
                 Ok(Bundles::new())
             }
@@ -98,10 +98,9 @@ impl<'a> Manifests<'a> {
             .plan_fetches
             .ask(&order, limit, none, &self.moment, fetch, wake);
         match asked.await {
-            Arrival::Here(_) => {
-                context.plan_fetches.keep(|other| *other != order);
-                Ok(())
-            }
+            // That it came is remembered until the plan is done: of a plan with many bundles, the first would have to be
+            // waited for again whenever a later one takes its time.
+            Arrival::Here(_) => Ok(()),
             Arrival::Underway { before } => {
                 let fetching = || Problem::Failed(format!("fetching {image}"));
                 Err(before.unwrap_or_else(fetching))

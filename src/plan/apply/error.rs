@@ -182,13 +182,13 @@ impl Error {
                 message: steady(&message),
                 target,
             },
-            Refusal::Status(status) => Self::from_status(*status, target, account),
+            Refusal::Status(status) => Self::from_status(&status, target, account),
         }
     }
 
-    fn from_status(status: Status, target: Box<Target>, account: Option<&Account>) -> Self {
-        let about_namespace = is_about_namespace(&status);
-        let about_another = is_about_another_object(&status);
+    fn from_status(status: &Status, target: Box<Target>, account: Option<&Account>) -> Self {
+        let about_namespace = is_about_namespace(status);
+        let about_another = is_about_another_object(status);
         let message = if status.message.is_empty() {
             format!("the API server answered with code {}", status.code)
         } else {
@@ -307,7 +307,7 @@ mod tests {
 
     fn refused(code: u16, message: &str) -> Error {
         let status = Status::failure(message, "").with_code(code);
-        Error::from_status(status, Box::new(role()), None)
+        Error::from_status(&status, Box::new(role()), None)
     }
 
     #[test]
@@ -388,7 +388,7 @@ mod tests {
             name: "sa".to_owned(),
         };
         let status = Status::failure(message, "Forbidden").with_code(403);
-        let error = Error::from_status(status, Box::new(role()), Some(&account)).to_string();
+        let error = Error::from_status(&status, Box::new(role()), Some(&account)).to_string();
         assert_eq!(
             error,
             format!(
@@ -404,12 +404,12 @@ mod tests {
             "code": 404, "message": message, "reason": "NotFound",
             "details": {"name": "r", "group": "rbac.authorization.k8s.io", "kind": "roles"},
         }));
-        let error = Error::from_status(status.unwrap(), Box::new(role()), None);
+        let error = Error::from_status(&status.unwrap(), Box::new(role()), None);
         assert!(!error.is_permanent(), "{error}");
         assert!(error.to_string().contains(message), "{error}");
         let no_kind = json!({"code": 404, "message": "404 page not found", "details": {}});
         let error = serde_json::from_value(no_kind).unwrap();
-        let error = Error::from_status(error, Box::new(role()), None);
+        let error = Error::from_status(&error, Box::new(role()), None);
         assert!(matches!(error, Error::NoSuchKind { .. }), "{error}");
     }
 
@@ -426,7 +426,7 @@ mod tests {
             }),
         ] {
             let status: Status = serde_json::from_value(status).unwrap();
-            let error = Error::from_status(status, Box::new(role()), None);
+            let error = Error::from_status(&status, Box::new(role()), None);
             assert!(matches!(error, Error::NoNamespace { .. }), "{error}");
         }
     }
