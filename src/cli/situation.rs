@@ -238,11 +238,9 @@ async fn of_objects(
         items: mut subscriptions,
         problems: broken,
     } = resolver::subscriptions(&objects.subscriptions);
-    let installed = resolver::installed(
-        &objects.csvs,
-        &objects.subscriptions,
-        Some(&Time(Timestamp::now())),
-    );
+    // What a file says does not change with the time at which it is read.
+    let now = args.installed.is_none().then(|| Time(Timestamp::now()));
+    let installed = resolver::installed(&objects.csvs, &objects.subscriptions, now.as_ref());
     let listings = resolver::catalogs(&objects.catalogs);
     warn(&installed.problems);
     warn(&listings.problems);

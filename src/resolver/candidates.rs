@@ -4,7 +4,8 @@ mod aisle;
 
 use std::sync::Arc;
 
-use self::aisle::{Aisle, wants};
+use self::aisle::Aisle;
+pub(super) use self::aisle::wants;
 use super::market::{Market, Offer};
 use super::package::Channel;
 use super::predicate::Requirement;
@@ -16,6 +17,8 @@ use crate::version::Version;
 pub(super) struct Found {
     /// Who could meet it, the preferred first.
     pub(super) offers: Vec<Offer>,
+    /// Who could meet it if nothing else does: older than what is installed.
+    back: Vec<Offer>,
     /// Whether what is installed meets it if nothing better can be had.
     pub(super) keeps_current: bool,
     /// What was in the way of others.
@@ -24,9 +27,11 @@ pub(super) struct Found {
 
 impl Found {
     /// There was no patience left to look for anything.
-    fn too_much(parent: Option<usize>) -> Self {
+    fn too_much(asker: &Asker) -> Self {
         Self {
-            obstacles: vec![Obstacle::TooMuch { parent }],
+            obstacles: vec![Obstacle::TooMuch {
+                asker: asker.clone(),
+            }],
             ..Self::default()
         }
     }
@@ -38,6 +43,7 @@ fn leaves_it_asked_for(obstacle: &Obstacle) -> bool {
         obstacle,
         Obstacle::Barred { .. }
             | Obstacle::Curated { .. }
+            | Obstacle::LeftOut { .. }
             | Obstacle::Malformed { .. }
             | Obstacle::NoPath
             | Obstacle::UnreadableCatalog { .. }
@@ -83,9 +89,17 @@ pub(super) enum Obstacle {
     },
     /// Nothing in the channel leads from what is installed to where the Subscription wants to be.
     NoPath,
-    /// So much was looked at for the needs of the catalog's bundles, or of what is installed, that nothing
-    /// more is.
-    TooMuch { parent: Option<usize> },
+    /// So much was looked at for what a package needs that nothing more is.
+    TooMuch { asker: Asker },
+}
+
+/// Who needs something.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Asker {
+    /// The catalog of the bundle that has the need; none if it is installed.
+    pub(super) catalog: Option<usize>,
+    /// Its package, or the name of a CSV of which no package is known.
+    pub(super) package: String,
 }
 
 /// Why a bundle is no candidate.
@@ -134,6 +148,9 @@ impl Market<'_> {
             .obstacles
             .iter()
             .any(|obstacle| matches!(obstacle, Obstacle::UnreadableCatalog { .. }));
+        if found.offers.is_empty() {
+            found.offers = std::mem::take(&mut found.back);
+        }
         let fits = |current: &Installed| wants(subscription, current.version.as_ref());
         found.keeps_current = is_asked_for && current.is_some_and(fits);
         found
@@ -252,17 +269,17 @@ impl Market<'_> {
         })
     }
 
-    /// Which bundles of catalogs could meet the need of a bundle of the catalog `parent`. If
-    /// `only_subscribed`, then only what a Subscription may have as well.
+    /// Which bundles of catalogs could meet the need of a package. If `only_subscribed`, then only what
+    /// a Subscription may have as well.
     pub(super) fn for_requirement(
         &self,
         requirement: &Requirement,
-        parent: Option<usize>,
+        asker: &Asker,
         only_subscribed: bool,
     ) -> Found {
         let mut found = Found::default();
-        let patience = self.cache.patience(parent);
-        for catalog in self.by_preference(parent) {
+        let patience = self.cache.patience(asker);
+        for catalog in self.by_preference(asker.catalog) {
             if let Some(problem) = self.problem(catalog) {
                 found
                     .obstacles
@@ -275,7 +292,7 @@ impl Market<'_> {
             let mut aisles = Vec::new();
             for package in self.packages_for(catalog, requirement) {
                 let Some(meets) = self.cache.meeting(requirement, &package, &patience) else {
-                    return Found::too_much(parent);
+                    return Found::too_much(asker);
                 };
                 let is_met = |bundle: &usize| meets.get(*bundle) == Some(&true);
                 for (channel, listed) in package.channels.iter().enumerate() {
@@ -314,7 +331,7 @@ impl Market<'_> {
                 let offers = found.offers.len() - before.0;
                 let obstacles = found.obstacles.len() - before.1;
                 if !patience.spend(10 * offers + 100 * obstacles) {
-                    return Found::too_much(parent);
+                    return Found::too_much(asker);
                 }
             }
         }

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::budget::Budget;
-use super::candidates::{Bar, Obstacle};
+use super::candidates::{Asker, Bar, Obstacle};
+use super::features::Features;
 use super::package::{Bundle, Channel, Package};
 use super::predicate::{Reach, Requirement};
 use super::request::{Catalog, CatalogKey, Contents, Request};
@@ -50,9 +51,7 @@ impl Offer {
     /// Whether a newer bundle of the channel skips it.
     pub(super) fn is_skipped(&self) -> bool {
         let listing = self.package.listing(self.channel);
-        let skipped = listing.map(|listing| listing.skipped.as_slice());
-        let mut skipped = skipped.unwrap_or_default().iter();
-        skipped.any(|(_, bundle)| *bundle == self.bundle)
+        listing.is_ok_and(|listing| listing.are_skipped.contains(&self.bundle))
     }
 }
 
@@ -69,8 +68,9 @@ type Meeting = HashMap<Requirement, HashMap<*const Package, Rc<[bool]>>>;
 pub(super) struct Cache {
     packages: RefCell<Known>,
     meeting: RefCell<Meeting>,
-    /// What may still be looked at for the needs of bundles, by their catalog.
-    patience: RefCell<BTreeMap<Option<usize>, Rc<Budget>>>,
+    /// What may still be looked at for what packages need, and for all of a catalog together.
+    patience: RefCell<BTreeMap<Asker, Rc<Budget>>>,
+    whole_patience: RefCell<BTreeMap<Option<usize>, Rc<Budget>>>,
     unreadable: RefCell<BTreeMap<usize, String>>,
     /// How often a change was tried on the whole request.
     tried: Cell<usize>,
@@ -82,18 +82,26 @@ pub(super) struct Cache {
 /// other's way, advice for a few of them has to do.
 const TRIED: usize = 30;
 
-/// How much is looked at for the needs of one catalog's bundles. Whoever writes a catalog can have
-/// every bundle ask a long question about every other; nobody else is to wait for the answers. It is
-/// hundreds of times what all packages of a sound catalog take together.
-const PATIENCE: usize = 100_000_000;
+/// How much is looked at for what one package needs. Whoever writes a bundle can have it ask long
+/// questions about all others; nobody else is to wait for the answers.
+const PATIENCE: usize = 50_000_000;
+/// How much is looked at for all packages of a catalog: hundreds of times what those of a sound one
+/// take together.
+const WHOLE_PATIENCE: usize = 200_000_000;
 
 impl Cache {
-    /// What may still be looked at for the needs of a catalog's bundles, or of what is installed.
-    pub(super) fn patience(&self, parent: Option<usize>) -> Rc<Budget> {
-        let mut patience = self.patience.borrow_mut();
-        let left = patience.entry(parent);
-        left.or_insert_with(|| Rc::new(Budget::new(PATIENCE)))
-            .clone()
+    /// What may still be looked at for what a package needs.
+    pub(super) fn patience(&self, asker: &Asker) -> Patience {
+        let mut own = self.patience.borrow_mut();
+        let own = own.entry(asker.clone());
+        let own = own.or_insert_with(|| Rc::new(Budget::new(PATIENCE)));
+        let mut whole = self.whole_patience.borrow_mut();
+        let whole = whole.entry(asker.catalog);
+        let whole = whole.or_insert_with(|| Rc::new(Budget::new(WHOLE_PATIENCE)));
+        Patience {
+            own: own.clone(),
+            whole: whole.clone(),
+        }
     }
 
     /// Which bundles of a package meet a need, by their positions; nothing if there is no patience left
@@ -102,7 +110,7 @@ impl Cache {
         &self,
         requirement: &Requirement,
         package: &Arc<Package>,
-        patience: &Budget,
+        patience: &Patience,
     ) -> Option<Rc<[bool]>> {
         let mut meeting = self.meeting.borrow_mut();
         if !meeting.contains_key(requirement) {
@@ -117,7 +125,7 @@ impl Cache {
             if patience.is_spent() {
                 return None;
             }
-            meets.push(requirement.matches_within(&bundle.features, patience));
+            meets.push(patience.asks(requirement, &bundle.features));
         }
         let meets: Rc<[bool]> = meets.into();
         known.insert(Arc::as_ptr(package), meets.clone());
@@ -133,6 +141,32 @@ impl Cache {
     /// The Subscriptions that are not met as things are, found out once.
     pub(super) fn unmet(&self, find_out: impl FnOnce() -> BTreeSet<String>) -> &BTreeSet<String> {
         self.unmet.get_or_init(find_out)
+    }
+}
+
+/// What may still be looked at for what a package needs, at its own cost and at that of its catalog.
+pub(super) struct Patience {
+    own: Rc<Budget>,
+    whole: Rc<Budget>,
+}
+
+impl Patience {
+    /// Whether an operator is what is needed.
+    pub(super) fn asks(&self, requirement: &Requirement, features: &Features) -> bool {
+        let before = self.own.spent();
+        let answer = requirement.matches_within(features, &self.own);
+        self.whole.spend(self.own.spent() - before);
+        answer
+    }
+
+    /// Takes steps; `false` once there are not enough.
+    pub(super) fn spend(&self, steps: usize) -> bool {
+        self.own.spend(steps) && self.whole.spend(steps)
+    }
+
+    /// Whether there was not enough.
+    pub(super) fn is_spent(&self) -> bool {
+        self.own.is_spent() || self.whole.is_spent()
     }
 }
 

@@ -11,11 +11,14 @@ use super::resolve::{How, Stuck, resolve_with};
 use super::solution::{Component, Resolution, Solution};
 use super::words;
 use crate::catalog::search::within_distance;
+use crate::version::Version;
 
 /// How many changes are told.
 const TOLD: usize = 3;
 /// How many changes are tried.
 const TRIED: usize = 40;
+/// How many updates of the cluster are tried.
+const UPDATES: usize = 5;
 /// How many letters a name may be off.
 const TYPOS: usize = 2;
 
@@ -29,7 +32,7 @@ enum Edit {
     NoStart(usize),
     InstallDependencies(usize),
     Offer(usize, String),
-    Kubernetes,
+    Kubernetes(Version),
     Uninstall(usize),
     Remove(usize),
 }
@@ -45,7 +48,7 @@ impl Edit {
             | Self::NoStart(at)
             | Self::InstallDependencies(at)
             | Self::Remove(at) => Some(*at),
-            Self::Offer(..) | Self::Kubernetes | Self::Uninstall(_) => None,
+            Self::Offer(..) | Self::Kubernetes(_) | Self::Uninstall(_) => None,
         }
     }
 }
@@ -65,15 +68,15 @@ pub(super) fn changes(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Change> {
             continue;
         };
         let is_all = few.len() == problem.request().subscriptions.len();
-        let (request, outcome, gives) = if is_all {
-            (request, alone, gives)
+        let gives = if is_all {
+            Some(gives)
         } else {
-            let Some(beside_all) = beside_all(problem, stuck, &edit, &effort) else {
-                continue;
-            };
-            beside_all
+            beside_all(problem, stuck, &edit, &effort)
         };
-        let change = words_for(problem, &edit, &request, &outcome);
+        let Some(gives) = gives else {
+            continue;
+        };
+        let change = words_for(problem, &edit);
         if told.iter().all(|known| known.change != change) {
             told.push(Change { change, gives });
         }
@@ -86,12 +89,12 @@ pub(super) fn changes(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Change> {
 
 /// What a change gives beside all other Subscriptions, if it helps there too and leaves none of them
 /// worse off.
-fn beside_all<'r>(
-    problem: &Problem<'r>,
+fn beside_all(
+    problem: &Problem<'_>,
     stuck: &Stuck,
     edit: &Edit,
     effort: &Effort,
-) -> Option<(Request<'r>, Resolution, Vec<String>)> {
+) -> Option<Vec<String>> {
     let cache = &problem.market.cache;
     if !cache.may_try_again() {
         return None;
@@ -100,7 +103,7 @@ fn beside_all<'r>(
     let whole = resolve_with(&request, cache, How::Trying(effort));
     let gives = gives(problem, stuck, edit, &whole)?;
     let is_fair = unmet(&whole).is_subset(cache.unmet(|| unmet(&before(problem))));
-    is_fair.then_some((request, whole, gives))
+    is_fair.then_some(gives)
 }
 
 /// The outcome without any change.
@@ -134,7 +137,7 @@ fn edits(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Edit> {
         let inner = proof.needs.iter().map(|(_, need)| *need);
         inner.chain(proof.roots.iter().copied())
     });
-    let mut needs_kubernetes = false;
+    let mut kubernetes: BTreeSet<&Version> = BTreeSet::new();
     for need in needs {
         for obstacle in &problem.needs[need].obstacles {
             match obstacle {
@@ -142,9 +145,11 @@ fn edits(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Edit> {
                     edits.push(Edit::Offer(*catalog, package.clone()));
                 }
                 Obstacle::Barred {
-                    why: Bar::NeedsKubernetes(_),
+                    why: Bar::NeedsKubernetes(version),
                     ..
-                } => needs_kubernetes = true,
+                } => {
+                    kubernetes.insert(version);
+                }
                 Obstacle::Barred {
                     why: Bar::Pinned(at),
                     ..
@@ -153,7 +158,11 @@ fn edits(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Edit> {
             }
         }
     }
-    edits.extend(needs_kubernetes.then_some(Edit::Kubernetes));
+    // The least first; where several bundles are at stake, the greatest may be what they need together.
+    let last = kubernetes.last().copied();
+    let few = kubernetes.iter().copied().take(UPDATES);
+    let versions: BTreeSet<&Version> = few.chain(last).collect();
+    edits.extend(versions.into_iter().cloned().map(Edit::Kubernetes));
     for &fact in proof.iter().flat_map(|proof| &proof.facts) {
         if let Origin::Installed(at) = problem.choices[fact].origin {
             edits.push(Edit::Uninstall(at));
@@ -172,7 +181,7 @@ fn of_subscription(problem: &Problem<'_>, at: usize, edits: &mut Vec<Edit>) {
     catalogs.retain(|&catalog| problem.market.problem(catalog).is_none());
     for &catalog in &catalogs {
         let Some(package) = problem.market.package(catalog, &subscription.package) else {
-            if own == Some(catalog) {
+            if own == Some(catalog) || subscription.catalog.is_empty() {
                 let names = problem.market.names(catalog);
                 let mut similar: Vec<(usize, String)> = names
                     .into_iter()
@@ -261,7 +270,7 @@ fn edited<'r>(problem: &Problem<'r>, only: Option<&[usize]>, edit: &Edit) -> Req
                 catalog.curation = catalog.curation.and(package);
             }
         }
-        Edit::Kubernetes => request.kube_version = None,
+        Edit::Kubernetes(version) => request.kube_version = Some(version.clone()),
         Edit::Uninstall(at) => drop(request.installed.remove(*at)),
         Edit::Remove(wanted) => subscriptions.retain(|(at, _)| at != wanted),
     }
@@ -318,12 +327,7 @@ fn solution_for<'a>(resolution: &'a Resolution, subscription: &String) -> Option
         })
 }
 
-fn words_for(
-    problem: &Problem<'_>,
-    edit: &Edit,
-    request: &Request<'_>,
-    resolution: &Resolution,
-) -> String {
+fn words_for(problem: &Problem<'_>, edit: &Edit) -> String {
     let name = |at: &usize| &problem.subscription(*at).name;
     match edit {
         Edit::Package(at, package) => {
@@ -373,10 +377,9 @@ fn words_for(
                 problem.market.catalog(*catalog).key
             )
         }
-        Edit::Kubernetes => format!(
-            "update the cluster to Kubernetes {}",
-            kubernetes_for(problem, request, resolution)
-        ),
+        Edit::Kubernetes(version) => {
+            format!("update the cluster to Kubernetes {version} or newer")
+        }
         Edit::Uninstall(at) => format!("uninstall {}", words_of_installed(problem, *at)),
         Edit::Remove(at) => format!("remove Subscription {}", name(at)),
     }
@@ -385,29 +388,4 @@ fn words_for(
 fn words_of_installed(problem: &Problem<'_>, at: usize) -> String {
     let choice = problem.installed.get(&at);
     choice.map_or_else(String::new, |&choice| words::choice(problem, choice))
-}
-
-/// The oldest Kubernetes that runs everything a resolution installs.
-fn kubernetes_for(problem: &Problem<'_>, request: &Request<'_>, resolution: &Resolution) -> String {
-    let mut newest = None;
-    for component in &resolution.components {
-        let Component::Solved(solution) = component else {
-            continue;
-        };
-        for install in &solution.install {
-            let key = CatalogKey::new(&install.catalog_namespace, &install.catalog);
-            let catalog = request
-                .catalogs
-                .iter()
-                .position(|catalog| catalog.key == key);
-            let package =
-                catalog.and_then(|catalog| problem.market.package(catalog, &install.package));
-            let needed = package
-                .and_then(|package| package.bundle(&install.bundle)?.1.min_kube_version.clone());
-            newest = newest.max(needed);
-        }
-    }
-    newest
-        .map(|version| format!("{version} or newer"))
-        .unwrap_or_default()
 }

@@ -153,6 +153,8 @@ pub(super) struct Listing {
     pub(super) in_order: Vec<(usize, usize)>,
     /// Those that others skip, the newest version first.
     pub(super) skipped: Vec<(usize, usize)>,
+    /// The bundles of those.
+    pub(super) are_skipped: HashSet<usize>,
 }
 
 impl Listing {
@@ -172,7 +174,11 @@ impl Listing {
             let version = |&(_, at): &(usize, usize)| package.bundles.get(at)?.version.as_ref();
             skipped.sort_by(|a, b| version(b).cmp(&version(a)));
         }
-        Ok(Self { in_order, skipped })
+        Ok(Self {
+            are_skipped: skipped.iter().map(|(_, bundle)| *bundle).collect(),
+            in_order,
+            skipped,
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::candidates::{Bar, Found, Obstacle};
+use super::candidates::{Asker, Bar, Found, Obstacle, wants};
 use super::constraint::requirements;
 use super::market::{Cache, Market, Offer};
 use super::package::Package;
@@ -87,8 +87,9 @@ pub(super) struct Problem<'r> {
     only_checked: HashSet<&'r str>,
     /// The Subscriptions that may get a choice, by their positions in the request.
     wanted: BTreeMap<ChoiceId, BTreeSet<usize>>,
-    /// Those of `wanted` that others skip: only who asks for them gets them.
-    skipped: Vec<ChoiceId>,
+    /// Those of `wanted` that nobody else gets: others skip them, or another Subscription that cannot be
+    /// met holds the package to other versions.
+    exceptional: Vec<ChoiceId>,
     /// Candidates that meet a need only as long as a Subscription may get them.
     tied: Vec<(NeedId, ChoiceId)>,
     ids: Ids,
@@ -128,7 +129,7 @@ impl<'r> Problem<'r> {
             lacking: Vec::new(),
             only_checked: only_checked(request),
             wanted: BTreeMap::new(),
-            skipped: Vec::new(),
+            exceptional: Vec::new(),
             tied: Vec::new(),
             ids: Ids::default(),
         };
@@ -144,6 +145,7 @@ impl<'r> Problem<'r> {
         for (at, subscription) in subscriptions {
             problem.roots[at] = problem.add_subscription(at, subscription);
         }
+        problem.find_exceptions();
         // In the order they came in: the numbers of needs tell nothing, but they are the same
         // every time.
         let mut next = 0;
@@ -294,18 +296,14 @@ impl<'r> Problem<'r> {
             offers,
             keeps_current,
             obstacles,
+            ..
         } = self
             .market
             .for_subscription(subscription, current.map(|at| self.installed(at)));
         let waits = current.is_some_and(|at| self.present.underway.contains(&at));
         let mut candidates = Vec::new();
         for offer in offers.into_iter().filter(|_| !waits) {
-            let is_picky = subscription.version.is_some() || !subscription.starting_csv.is_empty();
-            let is_skipped = is_picky && offer.is_skipped();
             let choice = self.add_offer(offer);
-            if is_skipped && !self.wanted.contains_key(&choice) {
-                self.skipped.push(choice);
-            }
             self.wanted.entry(choice).or_default().insert(at);
             if let Some(current) = current {
                 let slot = self.csv_slot(&self.installed(current).name);
@@ -354,6 +352,11 @@ impl<'r> Problem<'r> {
             }
         };
         let only_subscribed = self.only_checks(choice);
+        let package = self.package(choice).unwrap_or_else(|| self.name(choice));
+        let asker = Asker {
+            catalog: parent,
+            package: package.to_owned(),
+        };
         for requirement in needs {
             let what = What::Requirement {
                 requirement,
@@ -361,19 +364,16 @@ impl<'r> Problem<'r> {
                 only_subscribed,
             };
             let need = match self.ids.needs.get(&what) {
-                Some(&known) => known,
-                None => self.add_need(what),
+                // What was too much for one is not for another.
+                Some(&known) if !self.is_too_much(known) => known,
+                _ => self.add_need(what, &asker),
             };
             let nobody = self.needs[need].candidates.is_empty();
             if let (Origin::Installed(at), true) = (&self.choices[choice].origin, nobody) {
                 // It runs without, or it does not run: either way nobody else is to suffer.
                 let what = self.needs[need].what.clone();
                 if let What::Requirement { requirement, .. } = what {
-                    let obstacles = &self.needs[need].obstacles;
-                    let is_unknown = obstacles
-                        .iter()
-                        .any(|obstacle| matches!(obstacle, Obstacle::TooMuch { .. }));
-                    let why = if is_unknown {
+                    let why = if self.is_too_much(need) {
                         "which takes too long to look for"
                     } else {
                         "which nothing offers"
@@ -391,30 +391,30 @@ impl<'r> Problem<'r> {
         }
     }
 
-    fn add_need(&mut self, what: What) -> NeedId {
+    fn add_need(&mut self, what: What, asker: &Asker) -> NeedId {
         let What::Requirement {
             requirement,
-            parent,
             only_subscribed,
+            ..
         } = &what
         else {
             // Subscriptions are added by `add_subscription`.
             return 0;
         };
-        let patience = self.market.cache.patience(*parent);
+        let patience = self.market.cache.patience(asker);
         let Found {
             offers,
             mut obstacles,
             ..
         } = self
             .market
-            .for_requirement(requirement, *parent, *only_subscribed);
+            .for_requirement(requirement, asker, *only_subscribed);
         let mut here: Vec<(usize, ChoiceId)> = self
             .installed
             .iter()
             .map(|(at, choice)| (*at, *choice))
             .collect();
-        here.retain(|(at, _)| requirement.matches_within(&self.installed(*at).features, &patience));
+        here.retain(|(at, _)| patience.asks(requirement, &self.installed(*at).features));
         here.sort_by(|(a, _), (b, _)| {
             let (a, b) = (self.installed(*a), self.installed(*b));
             (&a.package, &b.version, &a.name).cmp(&(&b.package, &a.version, &b.name))
@@ -435,16 +435,28 @@ impl<'r> Problem<'r> {
                 None => obstacles.push(self.not_gotten(&offer)),
             }
         }
-        for &choice in &self.skipped {
+        let known: HashSet<ChoiceId> = candidates.iter().copied().collect();
+        let mut excepted: HashSet<(usize, &str, &str)> = HashSet::new();
+        for &choice in &self.exceptional {
             let Origin::Offered(offer) = &self.choices[choice].origin else {
                 continue;
             };
-            if requirement.matches_within(&offer.bundle().features, &patience) {
+            if !known.contains(&choice) && patience.asks(requirement, &offer.bundle().features) {
                 candidates.push(choice);
                 self.tied.push((id, choice));
-                obstacles.retain(|obstacle| !is_bar_of(obstacle, offer));
+                excepted.insert((offer.catalog, &offer.package.name, &offer.bundle().name));
             }
         }
+        obstacles.retain(|obstacle| match obstacle {
+            Obstacle::Barred {
+                catalog,
+                package,
+                bundle,
+                why: Bar::Skipped | Bar::Pinned(_),
+                ..
+            } => !excepted.contains(&(*catalog, &**package, bundle.as_str())),
+            _ => true,
+        });
         self.needs.push(Need {
             what: what.clone(),
             candidates,
@@ -452,6 +464,40 @@ impl<'r> Problem<'r> {
         });
         self.ids.needs.insert(what, id);
         id
+    }
+
+    /// Whether nobody had the patience to look for who meets a need.
+    fn is_too_much(&self, need: NeedId) -> bool {
+        let mut obstacles = self.needs[need].obstacles.iter();
+        obstacles.any(|obstacle| matches!(obstacle, Obstacle::TooMuch { .. }))
+    }
+
+    /// Finds what only Subscriptions get, when it is known what each of them may get.
+    fn find_exceptions(&mut self) {
+        let request = self.request();
+        let is_hopeless = |at: usize| self.needs[self.roots[at]].candidates.is_empty();
+        let mut exceptional = Vec::new();
+        let mut subscriptions: Vec<usize> = (0..request.subscriptions.len()).collect();
+        subscriptions.sort_by_key(|&at| &request.subscriptions[at].name);
+        let mut seen = HashSet::new();
+        for at in subscriptions {
+            for &choice in &self.needs[self.roots[at]].candidates {
+                let Origin::Offered(offer) = &self.choices[choice].origin else {
+                    continue;
+                };
+                let version = offer.bundle().version.as_ref();
+                let own = self.market.subscriptions_to(&offer.package.name).iter();
+                let mut pinning = own
+                    .copied()
+                    .filter(|&at| !wants(&request.subscriptions[at], version))
+                    .peekable();
+                let is_held = pinning.peek().is_some() && pinning.all(is_hopeless);
+                if (is_held || offer.is_skipped()) && seen.insert(choice) {
+                    exceptional.push(choice);
+                }
+            }
+        }
+        self.exceptional = exceptional;
     }
 
     /// Why a bundle does not meet a need that only Subscriptions may meet.
@@ -473,24 +519,32 @@ impl<'r> Problem<'r> {
             .into_iter()
             .partition(|(_, choice)| is_wanted(choice));
         self.tied = tied;
+        let mut by_need: BTreeMap<NeedId, HashSet<ChoiceId>> = BTreeMap::new();
         for (need, choice) in loose {
-            let Origin::Offered(offer) = &self.choices[choice].origin else {
-                continue;
-            };
+            by_need.entry(need).or_default().insert(choice);
+        }
+        for (need, loose) in by_need {
             let only_subscribed = match &self.needs[need].what {
                 What::Requirement {
                     only_subscribed, ..
                 } => *only_subscribed,
                 What::Subscription(_) => false,
             };
-            let obstacle = if only_subscribed {
-                self.not_gotten(offer)
-            } else {
-                offer.barred(Bar::Skipped)
-            };
+            let candidates = std::mem::take(&mut self.needs[need].candidates);
+            let (gone, stay): (Vec<_>, Vec<_>) = candidates
+                .into_iter()
+                .partition(|candidate| loose.contains(candidate));
+            let obstacles: Vec<Obstacle> = gone
+                .into_iter()
+                .filter_map(|choice| match &self.choices[choice].origin {
+                    Origin::Offered(offer) if only_subscribed => Some(self.not_gotten(offer)),
+                    Origin::Offered(offer) => Some(offer.barred(Bar::Skipped)),
+                    Origin::Installed(_) => None,
+                })
+                .collect();
             let need = &mut self.needs[need];
-            need.candidates.retain(|candidate| *candidate != choice);
-            need.obstacles.push(obstacle);
+            need.candidates = stay;
+            need.obstacles.extend(obstacles);
         }
     }
 
@@ -498,12 +552,6 @@ impl<'r> Problem<'r> {
         let package = self.package(choice);
         package.is_some_and(|package| self.only_checked.contains(package))
     }
-}
-
-/// Whether this says why an offer does not count.
-fn is_bar_of(obstacle: &Obstacle, offer: &Offer) -> bool {
-    matches!(obstacle, Obstacle::Barred { catalog, package, bundle, why: Bar::Skipped, .. }
-        if *catalog == offer.catalog && **package == *offer.package.name && *bundle == offer.bundle().name)
 }
 
 /// A bundle of a package that was read from a catalog: packages are read once, so that where they

@@ -254,13 +254,14 @@ pub(super) fn obstacle(
             });
             wanted.unwrap_or_default()
         }
-        Obstacle::TooMuch { parent } => {
-            let whose = match parent {
-                Some(catalog) => format!("bundles of catalog {} need", key(catalog)),
-                None => "is installed needs".to_owned(),
+        Obstacle::TooMuch { asker } => {
+            let whose = match &asker.catalog {
+                Some(catalog) => format!("package {} of catalog {}", asker.package, key(catalog)),
+                None => format!("{}, which is installed,", asker.package),
             };
             format!(
-                "what {whose} takes too long to look for: too many questions about too many bundles"
+                "what {whose} needs takes too long to look for: its bundles ask too much about too many others; \
+                 name a channel or a version to have fewer of them, or tell its publisher"
             )
         }
         Obstacle::Barred { .. } => barred(problem, &[obstacle], subscription).join("; "),

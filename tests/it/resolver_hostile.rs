@@ -161,14 +161,59 @@ fn questions_of_every_bundle_about_every_other_are_not_asked_for_ever() {
         }
         one
     });
-    let packages = vec![package("riddle", bundles.collect())];
-    let resolution = answer(packages, vec![subscription("riddle")]);
-    let explanation = refused(&resolution, "riddle");
-    assert!(
-        explanation.text.contains("takes too long to look for"),
-        "{}",
-        explanation.text
-    );
+    // Another package of the same catalog suffers nothing, whoever comes first by name.
+    let mut neighbour = bundle("neighbour", "1.0.0");
+    neighbour.requires.push(Requires::Package {
+        package: "friend".into(),
+        range: ">=1.0.0".into(),
+    });
+    let packages = vec![
+        package("riddle", bundles.collect()),
+        package("neighbour", vec![neighbour]),
+        package("friend", vec![bundle("friend", "1.0.0")]),
+    ];
+    let first = SubscriptionInput {
+        package: Some("riddle".into()),
+        ..subscription("a-riddle")
+    };
+    let resolution = answer(packages, vec![first, subscription("neighbour")]);
+    assert_eq!(solved(&resolution, "neighbour").install.len(), 2);
+    let explanation = refused(&resolution, "a-riddle");
+    let said = "what package riddle of catalog olm/strange needs takes too long to look for";
+    assert!(explanation.text.contains(said), "{}", explanation.text);
+}
+
+#[test]
+fn thousands_of_skipped_versions_and_many_needs_of_them_are_looked_at_once_each() {
+    const SKIPPED: usize = 3_000;
+    let mut bundles: Vec<BundleInput> = (0..SKIPPED)
+        .map(|number| bundle("db", &format!("1.{number}.0")))
+        .collect();
+    bundles.push(bundle("db", "2.0.0"));
+    let mut db = package("db", bundles);
+    let skips: Vec<String> = db.channels[0].entries[..SKIPPED]
+        .iter()
+        .map(|entry| entry.name.clone())
+        .collect();
+    let head = &mut db.channels[0].entries[SKIPPED];
+    head.skips = skips;
+    head.replaces.clear();
+    let mut app = bundle("app", "1.0.0");
+    for end in 3..103 {
+        app.requires.push(Requires::Package {
+            package: "db".into(),
+            range: format!("<{end}.0.0"),
+        });
+    }
+    let pinned = SubscriptionInput {
+        version: Some("1.x".into()),
+        ..subscription("db")
+    };
+    let packages = vec![db, package("app", vec![app])];
+    let resolution = answer(packages, vec![pinned, subscription("app")]);
+    let installed = &solved(&resolution, "app").install;
+    assert_eq!(installed[0].bundle, format!("db.v1.{}.0", SKIPPED - 1));
+    assert_eq!(installed.len(), 2);
 }
 
 #[test]

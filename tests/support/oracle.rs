@@ -266,12 +266,18 @@ impl<'a> Oracle<'a> {
                 && (subscription.channel.is_empty() || subscription.channel == channel.name)
         };
         let mut exists = false;
+        let mut older = Vec::new();
         for catalog in self.catalogs_of(subscription) {
             for (package, channel) in self.channels(catalog, &is_asked_for) {
                 exists = true;
-                let names = self.wanted(subscription, current, catalog, package, channel);
+                let (names, back) = self.wanted(subscription, current, catalog, package, channel);
                 found.extend(self.offers(catalog, package, channel, &names));
+                older.extend(self.offers(catalog, package, channel, &back));
             }
+        }
+        // Nobody goes back who can go on.
+        if found.is_empty() {
+            found = older;
         }
         let fits = |at: &usize| wants(subscription, &self.input.installed[*at].version);
         found.extend(kept.filter(|_| exists && current.as_ref().is_some_and(fits)));
@@ -285,7 +291,8 @@ impl<'a> Oracle<'a> {
         catalogs
     }
 
-    /// The bundles of a channel that a Subscription may get, the preferred first.
+    /// The bundles of a channel that a Subscription may get, the preferred first, and those that are the
+    /// way back.
     fn wanted(
         &self,
         subscription: &SubscriptionInput,
@@ -293,7 +300,7 @@ impl<'a> Oracle<'a> {
         catalog: usize,
         package: usize,
         channel: usize,
-    ) -> Vec<&'a String> {
+    ) -> (Vec<&'a String>, Vec<&'a String>) {
         let package = &self.input.catalogs[catalog].packages[package];
         let listed = &package.channels[channel];
         let version_of = |name: &String| -> &'a String {
@@ -312,9 +319,9 @@ impl<'a> Oracle<'a> {
                 let names = listed.entries.iter().map(|entry| &entry.name);
                 let mut names: Vec<&String> = names.collect();
                 names.retain(|name| **name == subscription.starting_csv && wanted(name));
-                return names;
+                return (names, Vec::new());
             }
-            return all.into_iter().filter(wanted).collect();
+            return (all.into_iter().filter(wanted).collect(), Vec::new());
         };
         let csv = &self.input.installed[at];
         let successors = upgrades(listed, &csv.name, &csv.version);
@@ -324,7 +331,7 @@ impl<'a> Oracle<'a> {
             bundles.any(|bundle| names.contains(&&bundle.name) && self.runs(bundle))
         };
         if wants(subscription, &csv.version) || offered(&direct) {
-            return direct;
+            return (direct, Vec::new());
         }
         // Where a step leads to in the end.
         let leads = |name: &&'a String| {
@@ -342,14 +349,14 @@ impl<'a> Oracle<'a> {
         };
         let steps: Vec<&String> = successors.into_iter().filter(leads).collect();
         if offered(&steps) {
-            return steps;
+            return (steps, Vec::new());
         }
         let back: Vec<&String> = all.into_iter().filter(wanted).collect();
         let is_older = |name: &&String| version(version_of(name)) < version(&csv.version);
         if back.iter().all(is_older) {
-            back
+            (Vec::new(), back)
         } else {
-            Vec::new()
+            (Vec::new(), Vec::new())
         }
     }
 
@@ -393,6 +400,13 @@ impl<'a> Oracle<'a> {
                 own.all(|one| wants(one, operator.version)) && (!checks || gotten.contains(&item))
             }
         });
+        // But not for what somebody gets, if whoever pins it can have nothing at all.
+        let is_held = |item: &Item| {
+            let operator = self.operator(*item);
+            let own = self.subscriptions_to(operator.package);
+            let mut pinning = own.filter(|one| !wants(one, operator.version)).peekable();
+            pinning.peek().is_some() && pinning.all(|one| self.of_subscription(one).is_empty())
+        };
         // What others skip comes only if somebody asks for it, and then serves all.
         let is_skipped = |item: &Item| match *item {
             Item::Installed(_) => false,
@@ -403,7 +417,12 @@ impl<'a> Oracle<'a> {
                 skipped.iter().any(|one| *one == name)
             }
         };
-        found.extend(gotten.iter().filter(|item| is_skipped(item)));
+        let exceptional = gotten
+            .iter()
+            .filter(|item| is_skipped(item) || is_held(item));
+        let exceptional: Vec<Item> = exceptional.copied().collect();
+        found.retain(|item| !exceptional.contains(item));
+        found.extend(exceptional);
         found.retain(|&item| matches(need, &self.operator(item)));
         found
     }

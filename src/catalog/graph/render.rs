@@ -53,7 +53,7 @@ impl Graph {
     /// The graph for Mermaid, one box for each channel.
     pub fn to_mermaid(&self) -> String {
         let mut out = String::from("graph LR\n");
-        let escaped = |text: &str| text.replace('"', "#quot;");
+        let escaped = |text: &str| text.replace('"', "#quot;").replace(char::is_control, " ");
         for (number, (channel, part)) in self.by_channel().into_iter().enumerate() {
             let _ = writeln!(out, "  subgraph c{number}[\"{}\"]", escaped(channel));
             let id = |index: &NodeIndex| format!("c{number}n{}", index.index());

@@ -1,7 +1,7 @@
 //! One channel, looked through for candidates.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::{Bar, Found, Obstacle};
 use crate::resolver::market::{Market, Offer};
@@ -10,7 +10,7 @@ use crate::resolver::request::{Installed, Subscription};
 use crate::version::Version;
 
 /// Whether a Subscription wants this version.
-pub(super) fn wants(subscription: &Subscription, version: Option<&Version>) -> bool {
+pub(in crate::resolver) fn wants(subscription: &Subscription, version: Option<&Version>) -> bool {
     let Some(range) = &subscription.version else {
         return true;
     };
@@ -40,10 +40,7 @@ impl<'a> Aisle<'a, '_> {
 
     /// What the channel lists; nothing if its entries have no order.
     fn listing(&mut self) -> &'a Listing {
-        static NOTHING: Listing = Listing {
-            in_order: Vec::new(),
-            skipped: Vec::new(),
-        };
+        static NOTHING: LazyLock<Listing> = LazyLock::new(Listing::default);
         self.package
             .listing(self.channel)
             .unwrap_or_else(|problem| {
@@ -110,15 +107,17 @@ impl<'a> Aisle<'a, '_> {
         self.ways_to_the_range(subscription, current, &successors);
     }
 
-    /// What one channel has upgraded, another may want to upgrade back. Who follows all of them would
-    /// go to and fro for ever, and so goes only to what is newer by its version.
+    /// What one channel or catalog has upgraded, another may want to upgrade back. Who follows all of
+    /// them would go to and fro for ever, and so goes only to what is newer by its version.
     fn without_steps_back(
         &mut self,
         subscription: &Subscription,
         current: &Installed,
         successors: &mut Vec<(usize, usize)>,
     ) {
-        if !subscription.channel.is_empty() || self.package.channels.len() < 2 {
+        let channels = subscription.channel.is_empty() && self.package.channels.len() > 1;
+        let catalogs = subscription.catalog.is_empty() && self.market.by_preference(None).len() > 1;
+        if !channels && !catalogs {
             return;
         }
         let package = self.package;
@@ -181,9 +180,13 @@ impl<'a> Aisle<'a, '_> {
             }
             return;
         }
+        // Another channel or catalog may lead on; then nobody goes back.
+        let forward = std::mem::take(&mut self.found.offers);
         for bundle in wanted {
             self.offer(bundle, Some(subscription));
         }
+        let back = std::mem::replace(&mut self.found.offers, forward);
+        self.found.back.extend(back);
     }
 
     /// What meets the need of a bundle, by the positions of the package's bundles.
