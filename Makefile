@@ -34,13 +34,26 @@ demo: ## A cluster with the fleet: gopher and Harbor installed, used and upgrade
 demo-down: ## Take the demo down
 	@PROFILE=$(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),dev) deploy/demo/down
 
-.PHONY: test test-others test-unit test-registry test-browser test-cluster test-tutorials test-local
-# Those on the cluster mostly wait for it, and so do most of the others: side by side they take little longer than one of
-# them. What the browser needs is installed before: two cannot install packages at once.
-test: $(AXE) ## All tests, on a real Kubernetes and a real registry
-	@$(MAKE) --no-print-directory -j2 test-cluster test-others
-	@$(MAKE) --no-print-directory test-tutorials
+.PHONY: test check test-needs test-programs test-kubernetes test-others test-unit test-registry test-browser test-cluster \
+  test-tutorials test-local
+# First all is built that tests need, with all cores: Kubernetes by Go, the rest by cargo, whose locks would have one test wait
+# for what another one compiles. Then all tests run side by side: those on clusters mostly wait, and leave the others room.
+TESTS := test-cluster test-tutorials test-others
+test: ## All tests, on a real Kubernetes and a real registry
+	@$(MAKE) --no-print-directory -j3 test-needs
+	@$(MAKE) --no-print-directory -j3 $(TESTS)
 	@echo "all tests passed"
+check: ## What CI does: all tests, and lint beside them
+	@$(MAKE) --no-print-directory -j3 test-needs
+	@$(MAKE) --no-print-directory -j4 $(TESTS) lint
+	@echo "all checks passed"
+test-needs: test-kubernetes test-programs $(AXE)
+test-programs:
+	cargo build --lib --bins --examples --tests
+	cargo test --no-run --lib --bins --examples --test '*'
+# Nothing is started where a cluster of one's own takes its place.
+test-kubernetes:
+	@[ -n "$${KUBECONFIG:-}" ] || $(LOCAL) build
 test-others:
 	@$(MAKE) --no-print-directory test-unit
 	@$(MAKE) --no-print-directory test-registry
@@ -95,7 +108,8 @@ $(TARGET_DIR)/parity: $(wildcard tests/parity/*.go tests/parity/go.*)
 .PHONY: lint fmt
 lint: ## Everything that is checked without being run
 	cargo fmt --check
-	cargo clippy --all-targets -- -D warnings
+	# Beside what is built: nothing of it is of use here, and whoever builds would have to wait.
+	CARGO_TARGET_DIR=$(TARGET_DIR)/lint cargo clippy --all-targets -- -D warnings
 	@cd deploy/local && test -z "$$(gofmt -l .)" || { echo "error: run \`make fmt\`"; exit 1; }
 	cd deploy/local && go vet ./...
 	@if command -v shellcheck >/dev/null; then shellcheck -x $(LOCAL) deploy/demo/run deploy/demo/down \
