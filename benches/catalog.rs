@@ -24,6 +24,7 @@ use chandler::oci::layout::Layout;
 use chandler::oci::pull::PullOptions;
 
 use memory::memory;
+use whole_catalog::Copies;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args()
@@ -39,7 +40,7 @@ fn main() -> anyhow::Result<()> {
         ["index", source, target] => index(Path::new(source), Path::new(target)),
         ["image", layout, cache] => image(layout, Path::new(cache)),
         ["open", file] => open(Path::new(file)),
-        ["write", folder] => whole_catalog::write(Path::new(folder), 1).map(|_| ()),
+        ["write", folder] => whole_catalog::write(Path::new(folder), 1, Copies::Alike).map(|_| ()),
         _ => compare(),
     }
 }
@@ -47,7 +48,7 @@ fn main() -> anyhow::Result<()> {
 fn compare() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let source = folder.path().join("catalog");
-    let size = whole_catalog::write(&source, 1)?;
+    let size = whole_catalog::write(&source, 1, Copies::Alike)?;
     println!("catalog: {:.0} MB of JSON", megabytes(size));
 
     let cold = measured(&[
@@ -66,7 +67,7 @@ fn compare() -> anyhow::Result<()> {
     println!("chandler, the same, in the cache: {again}");
 
     let large = folder.path().join("large");
-    let size = whole_catalog::write(&large, 10)?;
+    let size = whole_catalog::write(&large, 10, Copies::Alike)?;
     let large_cold = measured(&[
         "index",
         &text(&large),

@@ -30,6 +30,7 @@ use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
 use hub_process::HubProcess;
+use whole_catalog::Copies;
 
 /// What is asked, with a name for it.
 const QUESTIONS: [(&str, &str); 11] = [
@@ -87,7 +88,7 @@ async fn measure(time: Duration) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let source = folder.path().join("catalog");
     let cache = folder.path().join("cache");
-    whole_catalog::write(&source, 1)?;
+    whole_catalog::write(&source, 1, Copies::Alike)?;
     let options = PullOptions::new(Registry::new(Settings::default()));
     let sources = Sources::new(&cache, options)?;
     let key = CatalogKey::new("", "whole");

@@ -31,6 +31,7 @@ use chandler::resolver::{
     Bundle, Catalog, CatalogKey, Channel, Component, Contents, Curation, Dependencies, Features,
     Installed, Package, Packages, Progress, Request, Resolution, Snapshot, Subscription, resolve,
 };
+use chandler::version::UserRange;
 use serde_json::json;
 
 use memory::memory;
@@ -38,6 +39,7 @@ use scenario::{
     BundleInput, CatalogInput, ChannelInput, Input, PackageInput, Requires, SubscriptionInput,
     World,
 };
+use whole_catalog::Copies;
 
 const ONE: Duration = Duration::from_millis(5);
 const HUNDRED: Duration = Duration::from_millis(100);
@@ -45,7 +47,7 @@ const EXPLANATION: Duration = Duration::from_millis(20);
 
 fn main() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let index = index(&folder.path().join("catalog"), 1)?;
+    let index = index(&folder.path().join("catalog"), 1, Copies::Alike)?;
     println!(
         "{:.1} MB resident with the index open",
         memory(std::process::id(), "VmRSS")?
@@ -55,18 +57,19 @@ fn main() -> anyhow::Result<()> {
 
     let alone: Vec<Vec<Subscription>> = all.iter().map(|one| vec![one.clone()]).collect();
     let mut depending = Vec::new();
-    let mut refused = Vec::new();
     for one in &alone {
         let resolution = resolve(&request(&index, one, &[]));
-        for component in &resolution.components {
-            match component {
-                Component::Solved(solution) if solution.install.len() > 1 => {
-                    depending.push(one.clone());
-                }
-                Component::Solved(_) => {}
-                Component::Unsolvable(_) => refused.push(one.clone()),
-            }
-        }
+        let depends = |component: &Component| match component {
+            Component::Solved(solution) => solution.install.len() > 1,
+            Component::Unsolvable(_) => false,
+        };
+        depending.extend(
+            resolution
+                .components
+                .iter()
+                .any(depends)
+                .then(|| one.clone()),
+        );
     }
     let questions = |of: &[Vec<Subscription>]| {
         of.iter()
@@ -85,12 +88,34 @@ fn main() -> anyhow::Result<()> {
         &index,
         &questions(&depending),
     );
-    measure(
-        "1 Subscription, refused and explained",
-        Some(EXPLANATION),
-        &index,
-        &questions(&refused),
-    );
+    let unknown_version = UserRange::parse(">=1000")?;
+    let changed = |some: &[Vec<Subscription>], change: &dyn Fn(&mut Subscription)| {
+        let mut some = some.to_vec();
+        some.iter_mut().flatten().for_each(change);
+        questions(&some)
+    };
+    let refusals = [
+        (
+            "no such version",
+            changed(&alone, &|one| one.version = Some(unknown_version.clone())),
+        ),
+        (
+            "no such channel",
+            changed(&alone, &|one| "nowhere".clone_into(&mut one.channel)),
+        ),
+        (
+            "what it needs is not to be installed",
+            changed(&depending, &|one| one.dependencies = Dependencies::Require),
+        ),
+    ];
+    for (why, refused) in refusals {
+        measure(
+            &format!("1 Subscription, refused and explained: {why}"),
+            Some(EXPLANATION),
+            &index,
+            &refused,
+        );
+    }
 
     let friends = friends(&index, &all);
     for count in [10, 100] {
@@ -144,16 +169,32 @@ fn main() -> anyhow::Result<()> {
         &[(some, Vec::new())],
     );
 
-    let large = self::index(&folder.path().join("large"), 10)?;
-    let before = &questions(&depending);
-    measure(
-        "1 with dependencies, catalog ten times as large",
-        Some(2 * ONE),
-        &large,
-        before,
-    );
+    let before = measure("the same again", None, &index, &questions(&depending));
+    for (what, copies) in [
+        ("ten times as many operators", Copies::Apart),
+        ("ten packages for each API", Copies::Alike),
+    ] {
+        let large = self::index(&folder.path().join("large"), 10, copies)?;
+        let after = measure(
+            &format!("1 with dependencies, {what}"),
+            None,
+            &large,
+            &questions(&depending),
+        );
+        println!(
+            "{what}: {:.1} x the time in the median, {:.1} x in the worst case (budget of a catalog ten times as large: 2 x)",
+            after.median / before.median,
+            after.worst / before.worst
+        );
+    }
     println!("{:.1} MB peak", memory(std::process::id(), "VmHWM")?);
     beside_olm()
+}
+
+/// How long questions took, in milliseconds.
+struct Times {
+    median: f64,
+    worst: f64,
 }
 
 /// Asks every question some times over and tells the times of one.
@@ -162,7 +203,8 @@ fn measure(
     budget: Option<Duration>,
     catalog: &dyn Snapshot,
     questions: &[(Vec<Subscription>, Vec<Installed>)],
-) {
+) -> Times {
+    assert!(!questions.is_empty(), "{what}: nothing is asked");
     let mut times = Vec::new();
     let mut refused = 0;
     for (subscriptions, installed) in questions {
@@ -196,6 +238,10 @@ fn measure(
         at(90),
         at(100)
     );
+    Times {
+        median: at(50),
+        worst: at(100),
+    }
 }
 
 fn unsolvable(resolution: &Resolution) -> usize {
@@ -205,8 +251,8 @@ fn unsolvable(resolution: &Resolution) -> usize {
         .count()
 }
 
-fn index(folder: &std::path::Path, times: usize) -> anyhow::Result<Index> {
-    whole_catalog::write(folder, times)?;
+fn index(folder: &std::path::Path, times: usize, copies: Copies) -> anyhow::Result<Index> {
+    whole_catalog::write(folder, times, copies)?;
     let target = folder.with_extension("index");
     let mut builder = Builder::new(folder.parent().context("no folder")?)?;
     for entry in fs_err::read_dir(folder)? {

@@ -47,7 +47,7 @@ pub use curation::{Curation, CurationError};
 pub use explanation::{Change, Explanation, Reason};
 pub use features::Features;
 pub use objects::{Listing, ObjectKey, ReadOut, Unreadable, catalogs, installed, subscriptions};
-pub use package::{Bundle, Channel, Package};
+pub use package::{Bundle, Channel, Malformed, Package};
 pub use predicate::{Reach, Requirement};
 pub use progress::fails_after;
 pub use request::{

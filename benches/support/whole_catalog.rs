@@ -36,8 +36,30 @@ struct Row {
     min_kube_version: Option<String>,
 }
 
+/// What the copies of a package bring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Copies {
+    /// The same APIs, so that each API has as many packages that provide it.
+    Alike,
+    /// APIs of their own, and they need those of their own copy: other operators.
+    Apart,
+}
+
+impl Copies {
+    fn row(self, row: &Row, copy: usize) -> Row {
+        let mut row = row.clone();
+        if self == Self::Apart && copy > 0 {
+            for api in row.provided.iter_mut().chain(&mut row.required) {
+                let group = api["group"].as_str().unwrap_or_default();
+                api["group"] = json!(format!("copy{copy}.{group}"));
+            }
+        }
+        row
+    }
+}
+
 /// Writes the catalog `times` over, one file per package, and gives its size in bytes.
-pub(crate) fn write(folder: &Path, times: usize) -> anyhow::Result<u64> {
+pub(crate) fn write(folder: &Path, times: usize, copies: Copies) -> anyhow::Result<u64> {
     let mut packages: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     for row in rows()? {
         packages.entry(row.package.clone()).or_default().push(row);
@@ -55,7 +77,8 @@ pub(crate) fn write(folder: &Path, times: usize) -> anyhow::Result<u64> {
             } else {
                 format!("{package}-{copy}")
             };
-            size += write_blobs(&folder.join(&name), &blobs(&name, package, rows, copy))?;
+            let rows: Vec<Row> = rows.iter().map(|row| copies.row(row, copy)).collect();
+            size += write_blobs(&folder.join(&name), &blobs(&name, package, &rows, copy))?;
         }
     }
     Ok(size)
@@ -130,21 +153,28 @@ fn rows() -> anyhow::Result<Vec<Row>> {
         .collect()
 }
 
-/// As many packages and bundles as there are, each a single chain.
+/// As many packages and bundles as there are, each a single chain. Some need the package before.
 fn invented() -> Vec<Row> {
+    let name_of = |package: usize| format!("operator-{package:03}");
+    let api = |package: usize, kind: usize| {
+        let group = format!("{}.example.com", name_of(package));
+        json!({ "group": group, "version": "v1", "kind": format!("Kind{kind}") })
+    };
     let mut rows = Vec::with_capacity(BUNDLES);
     for number in 0..BUNDLES {
         let (package, version) = (number % PACKAGES, number / PACKAGES);
-        let name = format!("operator-{package:03}");
+        let name = name_of(package);
+        let needs = package.checked_sub(1).filter(|_| package % 10 < 3);
         rows.push(Row {
             version: format!("1.{version}.0"),
             name: format!("{name}.v1.{version}.0"),
             channels: vec!["stable".to_owned()],
             default_channel: Some("stable".to_owned()),
-            replaces: version.checked_sub(1).map(|before| format!("{name}.v1.{before}.0")),
-            provided: (0..5)
-                .map(|kind| json!({ "group": format!("{name}.example.com"), "version": "v1", "kind": format!("Kind{kind}") }))
-                .collect(),
+            replaces: version
+                .checked_sub(1)
+                .map(|before| format!("{name}.v1.{before}.0")),
+            provided: (0..5).map(|kind| api(package, kind)).collect(),
+            required: needs.map(|needed| api(needed, 0)).into_iter().collect(),
             install_modes: vec!["AllNamespaces".to_owned()],
             package: name,
             ..Row::default()

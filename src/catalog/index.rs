@@ -30,7 +30,8 @@ use std::path::PathBuf;
 pub use build::{Builder, Problem};
 pub use read::{Index, LeftOut};
 pub use record::{
-    BundleRecord, ChannelRecord, EntryRecord, InstallModes, PackageRecord, Span, Summary,
+    BrokenChannel, BundleRecord, ChannelRecord, EntryRecord, InstallModes, PackageRecord, Span,
+    Summary,
 };
 
 /// What can go wrong with an index.

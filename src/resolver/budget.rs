@@ -30,6 +30,11 @@ impl Budget {
         self.left.get() == 0
     }
 
+    /// Whether what was done could be done so often with as many steps as there were.
+    pub(super) fn affords(&self, times: usize) -> bool {
+        self.spent().saturating_mul(times) <= self.whole
+    }
+
     /// How many steps were taken.
     pub(super) fn spent(&self) -> usize {
         self.whole - self.left.get()

@@ -8,7 +8,7 @@ use self::aisle::Aisle;
 pub(super) use self::aisle::wants;
 use super::market::{Market, Offer};
 use super::package::Channel;
-use super::predicate::Requirement;
+use super::predicate::{Reach, Requirement};
 use super::request::{Installed, Subscription};
 use crate::version::Version;
 
@@ -46,6 +46,7 @@ fn leaves_it_asked_for(obstacle: &Obstacle) -> bool {
             | Obstacle::LeftOut { .. }
             | Obstacle::Malformed { .. }
             | Obstacle::NoPath
+            | Obstacle::TooManyWays { .. }
             | Obstacle::UnreadableCatalog { .. }
     )
 }
@@ -89,6 +90,8 @@ pub(super) enum Obstacle {
     },
     /// Nothing in the channel leads from what is installed to where the Subscription wants to be.
     NoPath,
+    /// The channel has so many ways that nobody looks for one to where the Subscription wants to be.
+    TooManyWays { catalog: usize, package: Arc<str> },
     /// So much was looked at for what a package needs that nothing more is.
     TooMuch { asker: Asker },
 }
@@ -213,8 +216,14 @@ impl Market<'_> {
             });
             return;
         }
-        let wanted = |channel: &Channel| {
-            subscription.channel.is_empty() || subscription.channel == channel.name()
+        // Who names no channel means the default first. While nobody can tell what that has, another one is
+        // not what was meant for something new.
+        let only_default = current.is_none()
+            && subscription.starting_csv.is_empty()
+            && package.is_without_default();
+        let wanted = |channel: &Channel| match subscription.channel.as_str() {
+            "" => !only_default || channel.name() == package.default_channel,
+            named => named == channel.name(),
         };
         let channels: Vec<usize> = (0..package.channels.len())
             .filter(|&at| package.channels.get(at).is_some_and(wanted))
@@ -279,6 +288,8 @@ impl Market<'_> {
     ) -> Found {
         let mut found = Found::default();
         let patience = self.cache.patience(asker);
+        // Whoever asks something about all packages does not want to hear what is wrong with each.
+        let is_near = !matches!(requirement.reach(), Reach::Everything);
         for catalog in self.by_preference(asker.catalog) {
             if let Some(problem) = self.problem(catalog) {
                 found
@@ -291,6 +302,13 @@ impl Market<'_> {
             }
             let mut aisles = Vec::new();
             for package in self.packages_for(catalog, requirement) {
+                if is_near {
+                    let malformed = package.left_out().map(|problem| Obstacle::Malformed {
+                        catalog,
+                        problem: problem.to_string(),
+                    });
+                    found.obstacles.extend(malformed);
+                }
                 let Some(meets) = self.cache.meeting(requirement, &package, &patience) else {
                     return Found::too_much(asker);
                 };

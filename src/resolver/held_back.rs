@@ -2,9 +2,9 @@
 
 use super::budget::Effort;
 use super::explain::{SUMMARY, in_one_line};
-use super::problem::{ChoiceId, Group, Need, Problem, What};
+use super::problem::{ChoiceId, Group, Need, NeedId, Problem, What};
 use super::proof::{Verdict, refute};
-use super::resolve::task;
+use super::resolve::{Outcome, task};
 use super::search::{Answer, Selection, search};
 use super::solution::HeldBack;
 use super::story::Story;
@@ -14,18 +14,21 @@ use super::words;
 pub(super) fn held_back(
     problem: &mut Problem<'_>,
     group: &Group,
-    selection: &Selection,
+    outcome: Outcome<'_>,
     effort: &Effort,
 ) -> Vec<HeldBack> {
     let mut held_back = Vec::new();
     for &at in &group.subscriptions {
-        let Some(upgrade) = passed_over(problem, at, selection) else {
+        let Some(upgrade) = passed_over(problem, at, outcome.selection) else {
             continue;
         };
         held_back.push(HeldBack {
             subscription: problem.subscription(at).name.clone(),
             bundle: problem.name(upgrade).to_owned(),
-            because: in_one_line(&because(problem, group, at, upgrade, effort), SUMMARY),
+            because: in_one_line(
+                &because(problem, group, at, upgrade, outcome.ignored, effort),
+                SUMMARY,
+            ),
         });
     }
     held_back
@@ -46,6 +49,7 @@ fn because(
     group: &Group,
     at: usize,
     upgrade: ChoiceId,
+    ignored: &[(ChoiceId, NeedId)],
     effort: &Effort,
 ) -> String {
     problem.needs.push(Need {
@@ -55,6 +59,8 @@ fn because(
     });
     let only = problem.needs.len() - 1;
     let mut task = task(problem, &group.subscriptions, &group.facts);
+    // What is installed may contradict itself, and that is no reason for anything else.
+    task.ignored = ignored.iter().copied().collect();
     for need in &mut task.needs {
         if *need == problem.roots[at] {
             *need = only;

@@ -1,7 +1,7 @@
 //! What the catalogs that a namespace may use have to offer.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use super::package::{Bundle, Channel, Package};
 use super::predicate::{Reach, Requirement};
 use super::request::{Catalog, CatalogKey, Contents, Request};
 use super::snapshot::Snapshot;
+use crate::version::UserRange;
 
 /// A bundle as a channel of a catalog offers it.
 #[derive(Debug, Clone)]
@@ -62,6 +63,13 @@ type Known = HashMap<(usize, String), Option<Arc<Package>>>;
 /// long as this.
 type Meeting = HashMap<Requirement, HashMap<*const Package, Rc<[bool]>>>;
 
+/// Entries of channels that lead to versions in a range: by where the package is, its channel and the range.
+type Ways = HashMap<(*const Package, usize, String), Option<Rc<HashSet<usize>>>>;
+
+/// How many edges of all channels of a package are looked at on the way to wanted versions: an honest channel
+/// has a few hundred.
+const EDGES: usize = 10_000_000;
+
 /// What was read of the catalogs of a request, by their positions in it. Requests about the same
 /// catalogs share it.
 #[derive(Debug, Default)]
@@ -72,6 +80,10 @@ pub(super) struct Cache {
     patience: RefCell<BTreeMap<Asker, Rc<Budget>>>,
     whole_patience: RefCell<BTreeMap<Option<usize>, Rc<Budget>>>,
     unreadable: RefCell<BTreeMap<usize, String>>,
+    /// From where in channels upgrades lead to versions that Subscriptions want, and what may still be looked
+    /// at in a package to find that out.
+    ways: RefCell<Ways>,
+    ways_patience: RefCell<HashMap<*const Package, Rc<Budget>>>,
     /// How often a change was tried on the whole request.
     tried: Cell<usize>,
     /// The Subscriptions that are not met as things are.
@@ -130,6 +142,30 @@ impl Cache {
         let meets: Rc<[bool]> = meets.into();
         known.insert(Arc::as_ptr(package), meets.clone());
         Some(meets)
+    }
+
+    /// The entries of a channel from which upgrades lead to a version in a range; nothing if there was no
+    /// patience left to find out. Packages are kept as long as this is.
+    pub(super) fn ways(
+        &self,
+        package: &Arc<Package>,
+        channel: usize,
+        range: &UserRange,
+        find: impl FnOnce(&Budget) -> HashSet<usize>,
+    ) -> Option<Rc<HashSet<usize>>> {
+        let key = (Arc::as_ptr(package), channel, range.as_str().to_owned());
+        if let Some(known) = self.ways.borrow().get(&key) {
+            return known.clone();
+        }
+        let patience = {
+            let mut all = self.ways_patience.borrow_mut();
+            let own = all.entry(Arc::as_ptr(package));
+            own.or_insert_with(|| Rc::new(Budget::new(EDGES))).clone()
+        };
+        let found = find(&patience);
+        let found = (!patience.is_spent()).then(|| Rc::new(found));
+        self.ways.borrow_mut().insert(key, found.clone());
+        found
     }
 
     /// Whether there is time for another try on the whole request.

@@ -206,7 +206,7 @@ fn of_subscription(problem: &Problem<'_>, at: usize, edits: &mut Vec<Edit>) {
                 .channels
                 .iter()
                 .filter(|channel| channel.name() != subscription.channel);
-            let is_any = subscription.channel.is_empty();
+            let is_any = subscription.channel.is_empty() && !package.is_without_default();
             edits.extend(
                 others
                     .filter(|_| !is_any)

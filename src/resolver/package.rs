@@ -11,7 +11,7 @@ use super::predicate::Requirement;
 use crate::bundle::property::PACKAGE;
 use crate::catalog::fbc;
 use crate::catalog::graph::{OrderError, order};
-use crate::catalog::index::{BundleRecord, PackageRecord};
+use crate::catalog::index::{BrokenChannel, BundleRecord, PackageRecord};
 use crate::version::{Range, Version};
 
 /// A package of a catalog.
@@ -57,7 +57,7 @@ impl Package {
     }
 
     /// The entries of the channel at a position, in order.
-    pub(super) fn listing(&self, channel: usize) -> Result<&Listing, &OrderError> {
+    pub(super) fn listing(&self, channel: usize) -> Result<&Listing, &Malformed> {
         // Positions are those of the channels of this package.
         let channel = &self.channels[channel];
         let listing = channel
@@ -76,6 +76,20 @@ impl Package {
                 .filter_map(|entry| Some(self.bundle(&entry.name)?.0))
                 .collect()
         })
+    }
+
+    /// Whether nobody can follow the default channel.
+    pub(super) fn is_without_default(&self) -> bool {
+        let first = self.channels.first();
+        let is_default = first.is_some_and(|channel| channel.name() == self.default_channel);
+        is_default && self.listing(0).is_err()
+    }
+
+    /// What is wrong with the channels that the catalog leaves out.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = &Malformed> {
+        let channels = self.channels.iter();
+        let malformed = channels.filter_map(|channel| channel.order.get()?.as_ref().err());
+        malformed.filter(|malformed| matches!(malformed, Malformed::LeftOut { .. }))
     }
 
     /// A bundle and its position, by its name.
@@ -105,7 +119,9 @@ impl From<PackageRecord> for Package {
             };
             Channel::new(listed, channel.deprecation)
         });
-        let channels = channels.collect();
+        let broken = record.broken_channels.into_iter();
+        let broken = broken.map(|broken| Channel::broken(&record.name, broken));
+        let channels = channels.chain(broken).collect();
         let mut bundles = record.bundles;
         let mut properties = record.properties;
         for bundle in &mut bundles {
@@ -132,16 +148,34 @@ impl From<PackageRecord> for Package {
     }
 }
 
+/// Why nobody can follow a channel.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// Its entries have no order.
+    #[error(transparent)]
+    Order(#[from] OrderError),
+    /// Something else is wrong with it, and its catalog leaves it out.
+    #[error("channel {channel:?} of package {package:?} is broken and left out: {problem}")]
+    LeftOut {
+        /// The channel.
+        channel: String,
+        /// Its package.
+        package: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
 /// A channel of a package.
 #[derive(Debug)]
 pub struct Channel {
     listed: fbc::Channel,
     /// Why it should no longer be used, if that is so.
     pub deprecation: Option<String>,
-    order: OnceLock<Result<Vec<usize>, OrderError>>,
+    order: OnceLock<Result<Vec<usize>, Malformed>>,
     skip_ranges: OnceLock<Vec<Option<Range>>>,
     /// What [`Package::listing`] and [`Package::listed`] found.
-    listing: OnceLock<Result<Listing, OrderError>>,
+    listing: OnceLock<Result<Listing, Malformed>>,
     bundles: OnceLock<Vec<usize>>,
 }
 
@@ -158,7 +192,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    fn new<'p>(package: &Package, channel: &'p Channel) -> Result<Self, &'p OrderError> {
+    fn new<'p>(package: &Package, channel: &'p Channel) -> Result<Self, &'p Malformed> {
         let position = |entry: usize| {
             let name = &channel.entries().get(entry)?.name;
             Some((entry, package.bundle(name)?.0))
@@ -195,6 +229,25 @@ impl Channel {
         }
     }
 
+    /// A channel that the catalog has and does not serve.
+    fn broken(package: &str, broken: BrokenChannel) -> Self {
+        let listed = fbc::Channel {
+            package: package.to_owned(),
+            name: broken.name.clone(),
+            entries: Vec::new(),
+            properties: Vec::new(),
+        };
+        let malformed = Malformed::LeftOut {
+            channel: broken.name,
+            package: package.to_owned(),
+            problem: broken.problem,
+        };
+        Self {
+            order: OnceLock::from(Err(malformed)),
+            ..Self::new(listed, None)
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.listed.name
@@ -206,7 +259,7 @@ impl Channel {
     }
 
     /// The positions of its entries from the newest to the oldest, without those that others skip.
-    pub fn order(&self) -> Result<&[usize], &OrderError> {
+    pub fn order(&self) -> Result<&[usize], &Malformed> {
         let order = self.order.get_or_init(|| {
             let names = order(&self.listed)?;
             let mut positions = HashMap::new();

@@ -90,6 +90,9 @@ pub(super) struct Problem<'r> {
     /// Those of `wanted` that nobody else gets: others skip them, or another Subscription that cannot be
     /// met holds the package to other versions.
     exceptional: Vec<ChoiceId>,
+    /// Subscriptions that get nothing for certain, by their positions in the request: what they hold a package
+    /// to counts no longer for what others get.
+    given_up: &'r BTreeSet<usize>,
     /// Candidates that meet a need only as long as a Subscription may get them.
     tied: Vec<(NeedId, ChoiceId)>,
     ids: Ids,
@@ -114,8 +117,13 @@ struct Ids {
 }
 
 impl<'r> Problem<'r> {
-    /// Finds everything that could have to do with the Subscriptions of a request.
-    pub(super) fn new(request: &'r Request<'r>, cache: Rc<Cache>) -> Self {
+    /// Finds everything that could have to do with the Subscriptions of a request, of which some are known to
+    /// get nothing.
+    pub(super) fn new(
+        request: &'r Request<'r>,
+        cache: Rc<Cache>,
+        given_up: &'r BTreeSet<usize>,
+    ) -> Self {
         let market = Market::new(request, cache);
         let present = Present::new(&market);
         let mut problem = Self {
@@ -130,6 +138,7 @@ impl<'r> Problem<'r> {
             only_checked: only_checked(request),
             wanted: BTreeMap::new(),
             exceptional: Vec::new(),
+            given_up,
             tied: Vec::new(),
             ids: Ids::default(),
         };
@@ -475,7 +484,7 @@ impl<'r> Problem<'r> {
     /// Finds what only Subscriptions get, when it is known what each of them may get.
     fn find_exceptions(&mut self) {
         let request = self.request();
-        let is_hopeless = |at: usize| self.needs[self.roots[at]].candidates.is_empty();
+        let is_hopeless = |at: usize| self.is_hopeless(at);
         let mut exceptional = Vec::new();
         let mut subscriptions: Vec<usize> = (0..request.subscriptions.len()).collect();
         subscriptions.sort_by_key(|&at| &request.subscriptions[at].name);
@@ -485,12 +494,7 @@ impl<'r> Problem<'r> {
                 let Origin::Offered(offer) = &self.choices[choice].origin else {
                     continue;
                 };
-                let version = offer.bundle().version.as_ref();
-                let own = self.market.subscriptions_to(&offer.package.name).iter();
-                let mut pinning = own
-                    .copied()
-                    .filter(|&at| !wants(&request.subscriptions[at], version))
-                    .peekable();
+                let mut pinning = self.pinning(offer).peekable();
                 let is_held = pinning.peek().is_some() && pinning.all(is_hopeless);
                 if (is_held || offer.is_skipped()) && seen.insert(choice) {
                     exceptional.push(choice);
@@ -498,6 +502,53 @@ impl<'r> Problem<'r> {
             }
         }
         self.exceptional = exceptional;
+    }
+
+    /// Whether a Subscription gets nothing, whatever else happens.
+    fn is_hopeless(&self, at: usize) -> bool {
+        self.given_up.contains(&at) || self.needs[self.roots[at]].candidates.is_empty()
+    }
+
+    /// The Subscriptions that hold the package of an offer to other versions.
+    fn pinning(&self, offer: &Offer) -> impl Iterator<Item = usize> {
+        let version = offer.bundle().version.as_ref();
+        let own = self.market.subscriptions_to(&offer.package.name).iter();
+        own.copied()
+            .filter(move |&at| !wants(self.subscription(at), version))
+    }
+
+    /// Of Subscriptions that are set aside those that hold a package to versions that nobody gets, in the way
+    /// of what others may get and somebody needs.
+    pub(super) fn hold_in_vain(&self, aside: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let obstacles = self.needs.iter().flat_map(|need| &need.obstacles);
+        let holders: BTreeSet<usize> = obstacles
+            .filter_map(|obstacle| match obstacle {
+                Obstacle::Barred {
+                    why: Bar::Pinned(at),
+                    ..
+                } => Some(*at),
+                _ => None,
+            })
+            .filter(|at| aside.contains(at) && !self.is_hopeless(*at))
+            .collect();
+        // Who is set aside because of them may get something without them.
+        let asked_for = self
+            .roots
+            .iter()
+            .flat_map(|&root| &self.needs[root].candidates);
+        let asked_for = asked_for.filter_map(|choice| match &self.choices[*choice].origin {
+            Origin::Offered(offer) => Some(offer),
+            Origin::Installed(_) => None,
+        });
+        let held = asked_for.flat_map(|offer| self.pinning(offer));
+        held.filter(|at| holders.contains(at)).collect()
+    }
+
+    /// Why a bundle does not meet a need any longer that it met as long as a Subscription could get it.
+    fn not_gotten_any_more(&self, offer: &Offer) -> Obstacle {
+        let pinning = self.pinning(offer).next();
+        let held = pinning.filter(|_| !offer.is_skipped());
+        offer.barred(held.map_or(Bar::Skipped, Bar::Pinned))
     }
 
     /// Why a bundle does not meet a need that only Subscriptions may meet.
@@ -538,7 +589,7 @@ impl<'r> Problem<'r> {
                 .into_iter()
                 .filter_map(|choice| match &self.choices[choice].origin {
                     Origin::Offered(offer) if only_subscribed => Some(self.not_gotten(offer)),
-                    Origin::Offered(offer) => Some(offer.barred(Bar::Skipped)),
+                    Origin::Offered(offer) => Some(self.not_gotten_any_more(offer)),
                     Origin::Installed(_) => None,
                 })
                 .collect();

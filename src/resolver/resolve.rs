@@ -8,7 +8,7 @@ use super::explain;
 use super::group::split;
 use super::held_back::held_back;
 use super::market::Cache;
-use super::problem::{ChoiceId, Group, Problem};
+use super::problem::{ChoiceId, Group, NeedId, Problem};
 use super::proof::{Proof, Verdict, prove, refute};
 use super::request::Request;
 use super::search::{Answer, Selection, Task, search};
@@ -38,12 +38,41 @@ pub(super) enum How<'e> {
     Trying(&'e Effort),
 }
 
+/// How often all is solved again because Subscriptions turned out to get nothing that held a package to
+/// versions of their own. Once is nearly always enough.
+const ROUNDS: usize = 4;
+
 /// As [`resolve`], with packages that were read before. Looking for the nearest change that works
 /// resolves changed requests, whose own failures nobody reads.
 pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, how: How<'_>) -> Resolution {
+    let mut given_up = BTreeSet::new();
+    let mut rounds = 1;
+    let components = loop {
+        let (components, in_vain) = solve_groups(request, cache, how, &given_up);
+        if in_vain.is_empty() || rounds == ROUNDS {
+            break components;
+        }
+        given_up.extend(in_vain);
+        rounds += 1;
+    };
+    Resolution {
+        namespace: request.namespace.clone(),
+        components,
+    }
+}
+
+/// Solves all groups. Beside what comes of them, says which Subscriptions got nothing and held others up who
+/// can go on without them.
+fn solve_groups(
+    request: &Request<'_>,
+    cache: &Rc<Cache>,
+    how: How<'_>,
+    given_up: &BTreeSet<usize>,
+) -> (Vec<Component>, BTreeSet<usize>) {
     let explains = matches!(how, How::Explaining);
-    let mut problem = Problem::new(request, cache.clone());
+    let mut problem = Problem::new(request, cache.clone(), given_up);
     let mut components = Vec::new();
+    let mut all_aside = BTreeSet::new();
     let everyone: Vec<usize> = (0..request.subscriptions.len()).collect();
     let mut open = VecDeque::from(split(&problem, &everyone, &problem.present.facts()));
     while let Some(group) = open.pop_front() {
@@ -53,11 +82,15 @@ pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, how: How<'_
             How::Trying(shared) => shared,
             How::Explaining | How::Solving => &own,
         };
-        match settle(&problem, &group, effort, explains) {
+        match settle(&problem, &group, effort, how) {
             Settled::Solved(selection, ignored) => {
                 let mut solution = Solution::new(&problem, &group, &selection, &ignored);
                 if explains {
-                    solution.held_back = held_back(&mut problem, &group, &selection, effort);
+                    let settled = Outcome {
+                        selection: &selection,
+                        ignored: &ignored,
+                    };
+                    solution.held_back = held_back(&mut problem, &group, settled, effort);
                 }
                 // Facts that nobody asks about, and that need nothing, are not worth a word.
                 if !group.subscriptions.is_empty() || !solution.install.is_empty() {
@@ -78,6 +111,7 @@ pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, how: How<'_
                     .filter(|at| !aside.contains(at))
                     .collect();
                 problem.set_aside(&aside);
+                all_aside.extend(&aside);
                 // What is set aside keeps what it has.
                 let kept = aside
                     .iter()
@@ -88,10 +122,7 @@ pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, how: How<'_
         }
     }
     components.sort_by(|a, b| a.subscriptions().cmp(b.subscriptions()));
-    Resolution {
-        namespace: request.namespace.clone(),
-        components,
-    }
+    (components, problem.hold_in_vain(&all_aside))
 }
 
 /// Why a group has no solution.
@@ -108,9 +139,17 @@ pub(super) struct Stuck {
 /// the other than by a proof.
 const FEW: usize = 16;
 
+/// What a group gets.
+#[derive(Clone, Copy)]
+pub(super) struct Outcome<'s> {
+    pub(super) selection: &'s Selection,
+    /// The needs of facts that were not looked at.
+    pub(super) ignored: &'s [(ChoiceId, NeedId)],
+}
+
 enum Settled {
     /// With the needs of facts that were not looked at.
-    Solved(Selection, Vec<(ChoiceId, usize)>),
+    Solved(Selection, Vec<(ChoiceId, NeedId)>),
     Stuck(Stuck),
 }
 
@@ -126,38 +165,46 @@ pub(super) fn task(problem: &Problem<'_>, subscriptions: &[usize], facts: &[usiz
     }
 }
 
-fn settle(problem: &Problem<'_>, group: &Group, effort: &Effort, explains: bool) -> Settled {
+fn settle(problem: &Problem<'_>, group: &Group, effort: &Effort, how: How<'_>) -> Settled {
     let mut task = task(problem, &group.subscriptions, &group.facts);
+    // Whom it is due to is found out with an effort of its own: however hard it was to see that there is no
+    // solution, nobody is set aside who has nothing to do with that.
+    let own = Effort::new();
+    let second = match how {
+        How::Trying(shared) => shared,
+        How::Explaining | How::Solving => &own,
+    };
     loop {
         let suspects = match search(problem, &task, effort) {
             Answer::Solution(selection) => {
                 return Settled::Solved(selection, task.ignored.into_iter().collect());
             }
-            Answer::Impossible if group.subscriptions.len() <= FEW => group.subscriptions.clone(),
-            answer => {
-                let verdict = match answer {
-                    Answer::Impossible => refute(problem, &task, effort),
-                    _ => prove(problem, &task, effort),
-                };
-                match verdict {
-                    Verdict::Possible(choices) => {
-                        let selection = Selection::of(problem, &task, choices);
-                        return Settled::Solved(selection, task.ignored.into_iter().collect());
-                    }
-                    Verdict::Impossible(proof) => in_proof(problem, group, &task, &proof, effort),
-                    Verdict::TooHard => {
-                        let everyone = group.subscriptions.clone();
-                        return Settled::Stuck(Stuck {
-                            core: everyone.clone(),
-                            aside: everyone,
-                            proof: None,
-                        });
-                    }
-                }
+            Answer::Impossible if is_quick_to_thin_out(group, effort) => {
+                group.subscriptions.clone()
             }
+            Answer::Impossible => match refute(problem, &task, second) {
+                Verdict::Impossible(proof) => in_proof(problem, group, &task, &proof, second),
+                Verdict::Possible(_) | Verdict::TooHard => group.subscriptions.clone(),
+            },
+            Answer::TooHard => match prove(problem, &task, effort) {
+                Verdict::Possible(choices) => {
+                    let selection = Selection::of(problem, &task, choices);
+                    return Settled::Solved(selection, task.ignored.into_iter().collect());
+                }
+                // It is about all candidates, and so holds for those that it names.
+                Verdict::Impossible(proof) => named_in(problem, group, &proof),
+                Verdict::TooHard => {
+                    let everyone = group.subscriptions.clone();
+                    return Settled::Stuck(Stuck {
+                        core: everyone.clone(),
+                        aside: everyone,
+                        proof: None,
+                    });
+                }
+            },
         };
-        let core = core(problem, &task, suspects, effort);
-        if core.is_empty() && ignore(problem, &mut task, effort) {
+        let core = core(problem, &task, suspects, second);
+        if core.is_empty() && ignore(problem, &mut task, second) {
             continue;
         }
         let core = if core.is_empty() {
@@ -165,8 +212,16 @@ fn settle(problem: &Problem<'_>, group: &Group, effort: &Effort, explains: bool)
         } else {
             core
         };
-        return Settled::Stuck(stuck(problem, &task, core, explains.then_some(effort)));
+        let explains = matches!(how, How::Explaining);
+        return Settled::Stuck(stuck(problem, &task, core, explains.then_some(second)));
     }
+}
+
+/// Whether those who cannot be met are found by leaving them out one after the other, each of which takes
+/// about as long as it took to see that there is no solution.
+fn is_quick_to_thin_out(group: &Group, effort: &Effort) -> bool {
+    let subscriptions = group.subscriptions.len();
+    subscriptions <= FEW && effort.search.affords(subscriptions)
 }
 
 /// The task of these Subscriptions beside the same facts.
@@ -186,6 +241,13 @@ fn is_impossible(
     search(problem, &only(problem, whole, subscriptions), effort) == Answer::Impossible
 }
 
+/// The Subscriptions that a proof speaks of.
+fn named_in(problem: &Problem<'_>, group: &Group, proof: &Proof) -> Vec<usize> {
+    let involved = |at: &usize| proof.roots.contains(&problem.roots[*at]);
+    let subscriptions = group.subscriptions.iter().copied();
+    subscriptions.filter(involved).collect()
+}
+
 /// The Subscriptions that a proof speaks of; all of them if it does not hold for these alone: one
 /// about the best candidates does not always hold for all of them.
 fn in_proof(
@@ -195,13 +257,7 @@ fn in_proof(
     proof: &Proof,
     effort: &Effort,
 ) -> Vec<usize> {
-    let involved = |at: &usize| proof.roots.contains(&problem.roots[*at]);
-    let named: Vec<usize> = group
-        .subscriptions
-        .iter()
-        .copied()
-        .filter(involved)
-        .collect();
+    let named = named_in(problem, group, proof);
     if is_impossible(problem, whole, &named, effort) {
         named
     } else {

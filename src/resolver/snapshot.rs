@@ -36,6 +36,10 @@ impl Snapshot for Index {
     }
 
     fn left_out(&self, name: &str) -> Option<String> {
+        if self.summary(name).is_some() {
+            // Only channels of it are left out, and the package tells of them.
+            return None;
+        }
         // An index that cannot be read was noticed when the package was looked for.
         let problems = self.problems().ok()?.into_iter();
         let of_package = problems.filter(|problem| problem.package == name);

@@ -314,7 +314,10 @@ impl<'p, 'r> Story<'p, 'r> {
         catalogs.retain(|&at| self.problem.market.problem(at).is_none());
         let catalogs: Vec<String> = catalogs
             .into_iter()
-            .map(|at| self.problem.market.catalog(at).key.to_string())
+            .map(|at| {
+                let key = &self.problem.market.catalog(at).key;
+                format!("{key}{}", words::staleness(self.problem, at))
+            })
             .collect();
         if catalogs.is_empty() {
             return "nothing that is installed offers it, and there is no catalog to look in"

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::candidates::{Bar, Obstacle};
 use super::problem::{ChoiceId, Origin, Problem, SlotKey, What};
-use super::request::Subscription;
+use super::request::{Contents, Subscription};
 use crate::version::Version;
 
 /// `a`, `a and b`, `a, b and c`.
@@ -204,7 +204,8 @@ pub(super) fn obstacle(
             format!("catalog {} cannot be read: {problem}", key(catalog))
         }
         Obstacle::NoPackage { catalog, package } => {
-            format!("catalog {} has no package {package}", key(catalog))
+            let stale = staleness(problem, *catalog);
+            format!("catalog {} has no package {package}{stale}", key(catalog))
         }
         Obstacle::LeftOut {
             catalog,
@@ -223,12 +224,13 @@ pub(super) fn obstacle(
             package,
             channels,
         } => format!(
-            "package {package} in catalog {} has no channel {}; it has {}",
+            "package {package} in catalog {} has no channel {}; it has {}{}",
             key(catalog),
             subscription
                 .map(|subscription| subscription.channel.as_str())
                 .unwrap_or_default(),
-            some(channels)
+            some(channels),
+            staleness(problem, *catalog)
         ),
         Obstacle::Malformed { catalog, problem } => {
             format!("in catalog {}, {problem}", key(catalog))
@@ -254,6 +256,12 @@ pub(super) fn obstacle(
             });
             wanted.unwrap_or_default()
         }
+        Obstacle::TooManyWays { catalog, package } => format!(
+            "it takes too long to look for a way from what is installed to the version that is wanted: package \
+             {package} of catalog {} has too many upgrades; name a version that follows the installed one, or \
+             tell its publisher",
+            key(catalog)
+        ),
         Obstacle::TooMuch { asker } => {
             let whose = match &asker.catalog {
                 Some(catalog) => format!("package {} of catalog {}", asker.package, key(catalog)),
@@ -265,6 +273,16 @@ pub(super) fn obstacle(
             )
         }
         Obstacle::Barred { .. } => barred(problem, &[obstacle], subscription).join("; "),
+    }
+}
+
+/// What has to be said of a catalog of which only an earlier state is known; nothing of all others.
+pub(super) fn staleness(problem: &Problem<'_>, catalog: usize) -> String {
+    match problem.market.catalog(catalog).contents {
+        Contents::Stale(_, why) => {
+            format!(" (by its last good snapshot; what it has now cannot be read: {why})")
+        }
+        Contents::Current(_) | Contents::Missing(_) => String::new(),
     }
 }
 

@@ -521,13 +521,10 @@ fn the_words_of_strangers_cannot_steer_the_terminal() {
     );
 }
 
-/// The index leaves such a package out as a whole; then that has to be said, not that there is none.
-#[test]
-fn a_package_with_a_broken_channel_is_said_to_be_broken() {
+/// A package with a sound channel and one that goes in a circle.
+fn shell_with_a_broken_channel(default: &str) -> Shell {
     let shell = shell();
-    let broken = r#"
-{"schema": "olm.package", "name": "mole", "defaultChannel": "stable"}
----
+    let channels = r#"
 {"schema": "olm.channel", "package": "mole", "name": "stable", "entries": [{"name": "mole.v1.0.0"}]}
 ---
 {"schema": "olm.channel", "package": "mole", "name": "round",
@@ -539,10 +536,107 @@ fn a_package_with_a_broken_channel_is_said_to_be_broken() {
 {"schema": "olm.bundle", "package": "mole", "name": "mole.v2.0.0", "image": "example.com/mole:2.0.0",
  "properties": [{"type": "olm.package", "value": {"packageName": "mole", "version": "2.0.0"}}]}
 "#;
-    shell.write("hub/mole.yaml", broken);
-    let mole = subscription("mole", json!({"channel": "stable"}), "");
-    shell.write("subs.yaml", &documents(&[mole]));
+    let package = json!({"schema": "olm.package", "name": "mole", "defaultChannel": default});
+    shell.write("hub/mole.yaml", &format!("{package}\n---{channels}"));
+    shell
+}
+
+fn plan_for_mole(shell: &Shell, spec: Value, installed: &str, more: &str) -> Said {
+    let wish = subscription("mole", spec, installed);
+    shell.write("subs.yaml", &documents(&[wish]));
+    plan(shell, more)
+}
+
+#[test]
+fn a_broken_channel_stops_who_follows_it_and_nobody_else() {
+    let shell = shell_with_a_broken_channel("stable");
+    for sound in [json!({"channel": "stable"}), json!({})] {
+        let said = plan_for_mole(&shell, sound, "", "");
+        assert_eq!(said.code, Some(0), "{}", said.out);
+        assert!(said.out.contains("mole.v1.0.0"), "{}", said.out);
+    }
+    let said = plan_for_mole(&shell, json!({"channel": "round"}), "", "");
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    for words in [
+        "channel \"round\" of package \"mole\" is broken and left out: ",
+        "in a circle",
+        "channel stable",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+}
+
+#[test]
+fn a_broken_default_channel_stops_who_names_none_and_says_which_to_name() {
+    let shell = shell_with_a_broken_channel("round");
+    let said = plan_for_mole(&shell, json!({}), "", "");
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    assert!(said.out.contains("\"round\""), "{}", said.out);
+    assert!(said.out.contains("channel stable"), "{}", said.out);
+    let said = plan_for_mole(&shell, json!({"channel": "stable"}), "", "");
+    assert_eq!(said.code, Some(0), "{}", said.out);
+}
+
+#[test]
+fn what_only_a_broken_channel_offers_is_not_said_to_be_nowhere() {
+    let shell = shell_with_a_broken_channel("stable");
+    let moles = shell.read("hub/mole.yaml").replace(
+        r#"{"packageName": "mole", "version": "2.0.0"}}"#,
+        r#"{"packageName": "mole", "version": "2.0.0"}},
+           {"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": "Hill"}}"#,
+    );
+    let vole = r#"
+---
+{"schema": "olm.package", "name": "vole", "defaultChannel": "stable"}
+---
+{"schema": "olm.channel", "package": "vole", "name": "stable", "entries": [{"name": "vole.v1.0.0"}]}
+---
+{"schema": "olm.bundle", "package": "vole", "name": "vole.v1.0.0", "image": "example.com/vole:1.0.0",
+ "properties": [{"type": "olm.package", "value": {"packageName": "vole", "version": "1.0.0"}},
+                {"type": "olm.gvk.required", "value": {"group": "g", "version": "v1", "kind": "Hill"}}]}
+"#;
+    shell.write("hub/mole.yaml", &format!("{moles}{vole}"));
+    shell.write(
+        "subs.yaml",
+        &documents(&[subscription("vole", json!({}), "")]),
+    );
     let said = plan(&shell, "");
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    for words in [
+        "Hill",
+        "channel \"round\" of package \"mole\" is broken and left out: ",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+}
+
+#[test]
+fn who_has_an_operator_of_a_channel_that_broke_keeps_it_and_is_told() {
+    let shell = shell_with_a_broken_channel("stable");
+    let csv = csv("mole", "2.0.0", "Succeeded");
+    shell.write("installed.yaml", &documents(&[csv]));
+    let spec = json!({"channel": "round"});
+    let said = plan_for_mole(&shell, spec, "mole.v2.0.0", "--installed installed.yaml");
+    assert_eq!(said.code, Some(0), "{}", said.out);
+    assert!(
+        said.out.contains("mole.v2.0.0 stays as it is"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("\"round\""), "{}", said.out);
+}
+
+#[test]
+fn a_package_without_a_sound_channel_is_said_to_be_broken() {
+    let shell = shell_with_a_broken_channel("round");
+    let only_round = shell.read("hub/mole.yaml");
+    let documents: Vec<&str> = only_round.split("---").collect();
+    let documents: Vec<&str> = documents
+        .into_iter()
+        .filter(|document| !document.contains(r#""name": "stable""#))
+        .collect();
+    shell.write("hub/mole.yaml", &documents.join("---"));
+    let said = plan_for_mole(&shell, json!({"channel": "round"}), "", "");
     assert_eq!(said.code, Some(1), "{}", said.out);
     assert!(
         said.out

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use chandler::resolver::{Component, Resolution, resolve, solve};
+use chandler::resolver::{Component, Resolution, Solution, resolve, solve};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -37,6 +37,7 @@ struct Solved {
     generated: Vec<String>,
     kept: Option<Vec<String>>,
     held_back: Option<Vec<String>>,
+    because: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -129,6 +130,16 @@ fn differences(expected: &[Expected], resolution: &Resolution) -> Vec<String> {
                     .is_some_and(|wanted| *wanted != held_back)
                 {
                     differences.push(format!("holds back {held_back:?}"));
+                }
+                let reasons: Vec<&String> = solution
+                    .held_back
+                    .iter()
+                    .map(|held| &held.because)
+                    .collect();
+                for because in &expected.because {
+                    if !reasons.iter().any(|reason| reason.contains(because)) {
+                        differences.push(format!("held back because of {reasons:?}"));
+                    }
                 }
                 for note in &expected.notes {
                     if !solution.notes.iter().any(|said| said.contains(note)) {
@@ -272,49 +283,80 @@ fn ten_thousand_versions_that_cannot_be_had_end_in_words() {
     );
 }
 
-/// Each driver owns an API that a site has in all its versions, so that the newest app has no driver. A
-/// search that goes back site by site does not find that out before it gives up.
-#[test]
-fn what_the_search_gives_up_pubgrub_finds() {
-    let sites = 0..9;
-    let label = json!([{"label": "driver"}]);
+/// Each driver owns an API that a site has in all its versions, so that an app that needs a driver has none. A
+/// search that goes back site by site does not find that out before it gives up. The first site, and a mate
+/// that has nothing to do with that, need the same library.
+fn hard(versions: Vec<Value>, more: &[&str]) -> Input {
     let library = json!([{"api": "g/v/Library"}]);
     let mut packages = vec![
-        package("app", vec![json!({}), json!({"requires": label})]),
+        package("app", versions),
         package("library", vec![json!({"provides": ["g/v/Library"]})]),
+        package("mate", vec![json!({"requires": library})]),
     ];
-    for at in sites.clone() {
+    for at in SITES {
         let apis = json!([format!("g/v/Site{at}")]);
         let site = json!({"provides": apis, "requires": if at == 0 { library.clone() } else { json!([]) }});
         packages.push(package(&format!("site{at}"), vec![site; 4]));
         let driver = json!({"provides": apis, "labels": ["driver"]});
         packages.push(package(&format!("driver{at}"), vec![driver]));
     }
-    let names = sites.clone().map(|at| format!("site{at}"));
+    let sites = SITES.map(|at| format!("site{at}"));
+    let others = more.iter().map(|&name| name.to_owned());
     let subscriptions: Vec<Value> = std::iter::once("app".to_owned())
-        .chain(names)
+        .chain(others)
+        .chain(sites)
         .map(|name| json!({"name": name}))
         .collect();
-    let input: Input = serde_json::from_value(json!({
+    let input = json!({
         "catalogs": [{"name": "hard", "packages": packages}],
         "subscriptions": subscriptions,
-    }))
-    .unwrap();
+    });
+    serde_json::from_value(input).unwrap()
+}
+
+const SITES: std::ops::Range<usize> = 0..9;
+
+fn needs_a_driver() -> Value {
+    json!({"requires": [{"label": "driver"}]})
+}
+
+fn installed(solution: &Solution) -> Vec<String> {
+    let installs = solution.install.iter();
+    installs
+        .map(|install| format!("{} for {}", install.bundle, install.requested_by.join(", ")))
+        .collect()
+}
+
+#[test]
+fn what_the_search_gives_up_pubgrub_finds() {
+    let input = hard(vec![json!({}), needs_a_driver()], &[]);
     let resolution = solve(&World::new(input).request());
     let [Component::Solved(solution)] = &resolution.components[..] else {
         panic!("{resolution:?}")
     };
-    let installed: Vec<String> = solution
-        .install
-        .iter()
-        .map(|install| format!("{} for {}", install.bundle, install.requested_by.join(", ")))
-        .collect();
     let mut expected = vec![
         "app.v1.0.0 for app".to_owned(),
         "library.v1.0.0 for site0.v4.0.0".to_owned(),
     ];
-    expected.extend(sites.map(|at| format!("site{at}.v4.0.0 for site{at}")));
-    assert_eq!(installed, expected);
+    expected.extend(SITES.map(|at| format!("site{at}.v4.0.0 for site{at}")));
+    assert_eq!(installed(solution), expected);
+}
+
+#[test]
+fn what_is_hard_to_refuse_sets_nobody_aside_who_has_nothing_to_do_with_it() {
+    let input = hard(vec![needs_a_driver()], &["mate"]);
+    let resolution = solve(&World::new(input).request());
+    let [Component::Unsolvable(refused), Component::Solved(solution)] = &resolution.components[..]
+    else {
+        panic!("{resolution:?}")
+    };
+    let mut conflicting = vec!["app".to_owned()];
+    conflicting.extend(SITES.map(|at| format!("site{at}")));
+    assert_eq!(refused.requests, conflicting);
+    assert_eq!(
+        installed(solution),
+        ["library.v1.0.0 for mate.v1.0.0", "mate.v1.0.0 for mate"]
+    );
 }
 
 /// A package of one channel, from the oldest bundle to the newest.

@@ -113,8 +113,10 @@ fn every_package_can_be_installed_or_it_is_said_why_not() {
         *counts.entry(counted).or_default() += 1;
     }
     writeln!(std::io::stderr(), "packages: {counts:?}").unwrap();
-    let all: usize = counts.values().sum();
-    assert_eq!(all, world.input().catalogs[0].packages.len());
+    // Refusing is the exception: of these catalogs nearly everything can be installed.
+    let all = world.input().catalogs[0].packages.len();
+    assert!(counts["installed"] * 100 >= all * 98, "{counts:?} of {all}");
+    assert_eq!(counts.get("another reason"), None);
 }
 
 #[test]
@@ -153,6 +155,10 @@ fn every_bundle_comes_to_the_head_of_its_channel_or_it_is_said_why_not() {
     });
     writeln!(std::io::stderr(), "bundles: {whole:?}").unwrap();
     assert!(unexplained.is_empty(), "{}", unexplained.join("\n"));
+    let hops = whole.remove("hops").unwrap_or_default();
+    let all: usize = whole.values().sum();
+    assert!(whole["head"] * 100 >= all * 98, "{whole:?} of {all}");
+    assert!(hops > all, "{hops} hops of {all} bundles");
 }
 
 fn sweep(

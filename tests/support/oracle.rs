@@ -261,9 +261,18 @@ impl<'a> Oracle<'a> {
             return kept.into_iter().collect();
         }
         let mut found = Vec::new();
+        let is_new = current.is_none() && subscription.starting_csv.is_empty();
         let is_asked_for = |package: &PackageInput, channel: &ChannelInput| {
+            // Who names no channel does not begin with another while the default has no order.
+            let mut channels = package.channels.iter();
+            let default = channels.find(|one| one.name == package.default_channel);
+            let has_order = |one: &ChannelInput| one.entries.is_empty() || !order(one).is_empty();
+            let waits = is_new && default.is_some_and(|default| !has_order(default));
             Some(&package.name) == subscription.package.as_ref()
-                && (subscription.channel.is_empty() || subscription.channel == channel.name)
+                && match subscription.channel.as_str() {
+                    "" => !waits || channel.name == package.default_channel,
+                    named => named == channel.name,
+                }
         };
         let mut exists = false;
         let mut older = Vec::new();
@@ -400,12 +409,15 @@ impl<'a> Oracle<'a> {
                 own.all(|one| wants(one, operator.version)) && (!checks || gotten.contains(&item))
             }
         });
-        // But not for what somebody gets, if whoever pins it can have nothing at all.
+        // But not for what somebody gets, if whoever pins it gets nothing at all.
+        let gets_nothing = |one: &SubscriptionInput| {
+            self.aside.borrow().contains(&one.name) || self.of_subscription(one).is_empty()
+        };
         let is_held = |item: &Item| {
             let operator = self.operator(*item);
             let own = self.subscriptions_to(operator.package);
             let mut pinning = own.filter(|one| !wants(one, operator.version)).peekable();
-            pinning.peek().is_some() && pinning.all(|one| self.of_subscription(one).is_empty())
+            pinning.peek().is_some() && pinning.all(gets_nothing)
         };
         // What others skip comes only if somebody asks for it, and then serves all.
         let is_skipped = |item: &Item| match *item {

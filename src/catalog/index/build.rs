@@ -20,7 +20,7 @@ use crate::catalog::search::SearchIndex;
 /// How hard blobs are compressed: hardly. They shrink to a sixth all the same.
 const COMPRESSION: i32 = 1;
 
-/// A package that is not served, or a blob that belongs to none, and why.
+/// A package, or a channel of one, that is not served, or a blob that belongs to none, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// The package; empty when it is not known.
@@ -146,19 +146,24 @@ fn write(
         match built {
             // Something of it is missing, and nobody knows what that was.
             Package::Built(_) if unreadable.contains(name) => {}
-            Package::Built(built) => output.package(*built)?,
-            Package::Loose(blobs) => output.loose(&blobs)?,
-            Package::Broken(messages) => {
-                problems.extend(messages.into_iter().map(|message| Problem {
-                    package: name.to_owned(),
-                    message,
-                }));
+            Package::Built(mut built) => {
+                report(&mut problems, name, std::mem::take(&mut built.problems));
+                output.package(*built)?;
             }
+            Package::Loose(blobs) => output.loose(&blobs)?,
+            Package::Broken(messages) => report(&mut problems, name, messages),
         }
         Ok(())
     })?;
     output.finish(&problems)?;
     Ok(problems)
+}
+
+fn report(problems: &mut Vec<Problem>, package: &str, messages: Vec<String>) {
+    problems.extend(messages.into_iter().map(|message| Problem {
+        package: package.to_owned(),
+        message,
+    }));
 }
 
 enum Package {
@@ -259,6 +264,7 @@ impl Output {
             mut summary,
             mut record,
             provides,
+            problems: _,
             package_blob,
             bundle_blobs,
             other_blobs,

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use super::{Error, Span};
 
 /// Changes with every change of the records: an index of another version is built anew.
-const MAGIC: &[u8; 8] = b"chanidx3";
+const MAGIC: &[u8; 8] = b"chanidx4";
 const CHECKSUM: u64 = 4;
 const TRAILER: usize = 16;
 

@@ -10,7 +10,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::record::{
-    BundleRecord, ChannelRecord, EntryRecord, InstallModes, PackageRecord, Span, Summary,
+    BrokenChannel, BundleRecord, ChannelRecord, EntryRecord, InstallModes, PackageRecord, Span,
+    Summary,
 };
 use super::spool::Kind;
 use crate::api::gvk::GroupVersionKind;
@@ -22,31 +23,35 @@ use crate::version::Version;
 pub(super) struct Built {
     pub(super) summary: Summary,
     pub(super) record: PackageRecord,
-    /// The APIs its bundles provide.
+    /// The APIs its bundles provide, also those that are left out with a channel.
     pub(super) provides: BTreeSet<GroupVersionKind>,
+    /// What is wrong with the channels that are left out of it.
+    pub(super) problems: Vec<String>,
     /// The blobs behind the record: of the package, of the bundles in the record's order, others.
     pub(super) package_blob: Vec<u8>,
     pub(super) bundle_blobs: Vec<Vec<u8>>,
     pub(super) other_blobs: Vec<Vec<u8>>,
 }
 
-/// Reads the blobs of a package. The errors say what is wrong with them.
+/// Reads the blobs of a package. The errors say what is wrong with them. A broken channel is left out with
+/// the bundles that no other channel lists, as long as there is another channel.
 pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, Vec<String>> {
     let mut parts = Parts::default();
     for (kind, blob) in blobs {
         parts.add(kind, blob).map_err(|problem| vec![problem])?;
     }
-    let refused: Vec<String> = fbc::validate(name, &parts.checked)
+    let refused: Vec<fbc::Problem> = fbc::validate(name, &parts.checked)
         .into_iter()
         .filter(|problem| problem.rule.refuses())
-        .map(|problem| problem.to_string())
         .collect();
-    let (Some(package), Some(package_blob), true) = (
+    let problems: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    let broken_channels = parts.leave_out_channels(&refused);
+    let (Some(package), Some(package_blob), Some(broken_channels)) = (
         parts.checked.definitions.pop(),
         parts.package_blob.take(),
-        refused.is_empty(),
+        broken_channels,
     ) else {
-        return Err(refused);
+        return Err(problems);
     };
     let deprecated = Deprecated::new(&parts.checked.deprecations);
     parts.bundles.sort_by(|(a, ..), (b, ..)| a.order(b));
@@ -68,7 +73,7 @@ pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, Ve
     let mut bundles = Vec::with_capacity(parts.bundles.len());
     let mut bundle_blobs = Vec::with_capacity(parts.bundles.len());
     let mut properties = Properties::default();
-    let mut provides = BTreeSet::new();
+    let mut provides = parts.not_served;
     for (mut bundle, blob) in parts.bundles {
         let deprecation = deprecated.of("olm.bundle", &bundle.name);
         provides.extend(std::mem::take(&mut bundle.provides));
@@ -80,6 +85,7 @@ pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, Ve
         default_channel: package.default_channel,
         deprecation: deprecated.of("olm.package", ""),
         channels,
+        broken_channels,
         bundles,
         properties: properties.in_order(),
         package_blob: Span::default(),
@@ -89,9 +95,10 @@ pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, Ve
         summary,
         record,
         provides,
+        problems,
         package_blob,
         bundle_blobs,
-        other_blobs: parts.others,
+        other_blobs: parts.others.into_iter().map(|(_, blob)| blob).collect(),
     })
 }
 
@@ -101,7 +108,10 @@ struct Parts {
     checked: fbc::PackageBlobs,
     package_blob: Option<Vec<u8>>,
     bundles: Vec<(Brief, Vec<u8>)>,
-    others: Vec<Vec<u8>>,
+    /// The APIs of bundles that are left out: whoever needs one is told why this package is of no use.
+    not_served: BTreeSet<GroupVersionKind>,
+    /// All other blobs, those of channels with the name of the channel.
+    others: Vec<(Option<String>, Vec<u8>)>,
 }
 
 impl Parts {
@@ -114,19 +124,60 @@ impl Parts {
             return Ok(());
         }
         let value = serde_json::from_slice(&blob).map_err(|error| error.to_string())?;
+        let mut channel_name = None;
         match fbc::decode(value)? {
             fbc::Meta::Package(package) => {
                 self.checked.definitions.push(package);
                 self.package_blob = Some(blob);
                 return Ok(());
             }
-            fbc::Meta::Channel(channel) => self.checked.channels.push(channel),
+            fbc::Meta::Channel(channel) => {
+                channel_name = Some(channel.name.clone());
+                self.checked.channels.push(channel);
+            }
             fbc::Meta::Deprecations(deprecations) => self.checked.deprecations.push(deprecations),
             fbc::Meta::Other(other) => self.checked.others.push(other),
             fbc::Meta::Bundle(bundle) => self.checked.bundles.push(bundle),
         }
-        self.others.push(blob);
+        self.others.push((channel_name, blob));
         Ok(())
+    }
+
+    /// Leaves out the channels that break rules, and the bundles that no other channel lists. Nothing comes
+    /// back if that would not help: the package itself is broken, or has no other channel.
+    fn leave_out_channels(&mut self, refused: &[fbc::Problem]) -> Option<Vec<BrokenChannel>> {
+        let mut broken: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for problem in refused {
+            let channel = problem.channel.as_deref();
+            let channel = channel.filter(|_| problem.rule.is_of_one_channel())?;
+            broken
+                .entry(channel)
+                .or_default()
+                .push(problem.in_channel());
+        }
+        if broken.is_empty() {
+            return Some(Vec::new());
+        }
+        let is_sound = |channel: &str| !broken.contains_key(channel);
+        let channels = &mut self.checked.channels;
+        channels.retain(|channel| is_sound(&channel.name));
+        let entries = channels.iter().flat_map(|channel| &channel.entries);
+        let listed: BTreeSet<&str> = entries.map(|entry| entry.name.as_str()).collect();
+        if listed.is_empty() {
+            return None;
+        }
+        let all = std::mem::take(&mut self.bundles).into_iter();
+        let (stay, gone): (Vec<_>, Vec<_>) =
+            all.partition(|(brief, _)| listed.contains(&*brief.name));
+        self.bundles = stay;
+        self.not_served = gone.into_iter().flat_map(|(it, _)| it.provides).collect();
+        self.others
+            .retain(|(channel, _)| channel.as_deref().is_none_or(is_sound));
+        let broken = broken.into_iter().map(|(name, problems)| BrokenChannel {
+            name: name.to_owned(),
+            problem: problems.join("; "),
+        });
+        Some(broken.collect())
     }
 }
 
@@ -408,15 +459,29 @@ fn channel_record(
     }
 }
 
-/// The bundle of the default channel that no other replaces or skips; the newest if there are more.
+/// The bundle that stands for the package: the head of its default channel, or, where that is left out,
+/// the newest of all heads.
 fn head<'a>(
     bundles: &'a [(Brief, Vec<u8>)],
     channels: &[ChannelRecord],
     default_channel: &str,
 ) -> Option<&'a Brief> {
-    let channel = channels
+    let default = channels
         .iter()
-        .find(|channel| channel.name == default_channel)?;
+        .find(|channel| channel.name == default_channel);
+    let heads = || {
+        channels
+            .iter()
+            .filter_map(|channel| head_of(bundles, channel))
+    };
+    match default {
+        Some(default) => head_of(bundles, default),
+        None => heads().max_by(|a, b| a.order(b)),
+    }
+}
+
+/// The bundle of a channel that no other replaces or skips; the newest if there are more.
+fn head_of<'a>(bundles: &'a [(Brief, Vec<u8>)], channel: &ChannelRecord) -> Option<&'a Brief> {
     let left: BTreeSet<&str> = channel
         .entries
         .iter()

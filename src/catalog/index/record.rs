@@ -80,6 +80,9 @@ pub struct PackageRecord {
     pub deprecation: Option<String>,
     /// Its channels, by name.
     pub channels: Vec<ChannelRecord>,
+    /// Channels that are left out because something is wrong with them, by name. Bundles that only they
+    /// list are left out as well.
+    pub broken_channels: Vec<BrokenChannel>,
     /// Its bundles, by version and then name.
     pub bundles: Vec<BundleRecord>,
     /// The properties of its bundles but for those that are large, each with its value as JSON, and
@@ -154,6 +157,15 @@ pub struct ChannelRecord {
     pub deprecation: Option<String>,
     /// Its bundles, and from where each is reached.
     pub entries: Vec<EntryRecord>,
+}
+
+/// A channel that is left out of a package.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BrokenChannel {
+    /// Its name.
+    pub name: String,
+    /// What is wrong with it.
+    pub problem: String,
 }
 
 /// A bundle in a channel.

@@ -211,6 +211,60 @@ fn a_broken_package_is_reported_and_the_rest_is_served() {
     assert_eq!(first, packages);
 }
 
+/// The gopher with a channel of two heads, one of which no other channel lists.
+fn gopher_with_a_broken_channel(name: &str) -> Vec<Value> {
+    let mut blobs = gopher();
+    blobs.push(bundle("gopher", "1.0.0-rc1"));
+    blobs.push(channel(
+        "gopher",
+        name,
+        &json!([{ "name": "gopher.v0.9.0" }, { "name": "gopher.v1.0.0-rc1" }]),
+    ));
+    blobs
+}
+
+#[test]
+fn a_broken_channel_is_left_out_with_what_only_it_lists_and_the_package_is_served() {
+    let folder = TempDir::new().unwrap();
+    let (path, problems) = write(folder.path(), &gopher_with_a_broken_channel("candidate"));
+    let index = Index::open(&path).unwrap();
+    let record = index.package("gopher").unwrap().unwrap();
+    let channels: Vec<&str> = record.channels.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(channels, ["stable"]);
+    let bundles: Vec<&str> = record.bundles.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(bundles, ["gopher.v0.9.0", "gopher.v0.10.0"]);
+    let [broken] = record.broken_channels.as_slice() else {
+        panic!("{:?}", record.broken_channels);
+    };
+    assert_eq!(broken.name, "candidate");
+    assert!(broken.problem.contains("has 2 heads"), "{}", broken.problem);
+    assert_eq!(index.summary("gopher").unwrap().channels, ["stable"]);
+    let [problem] = problems.as_slice() else {
+        panic!("{problems:?}");
+    };
+    assert_eq!(problem.package, "gopher");
+    assert!(problem.message.contains("candidate"), "{}", problem.message);
+    assert_eq!(index.left_out().count, 1);
+    // What is handed on is a catalog that others take as well.
+    let blobs: Vec<Value> = index.blobs(&record).collect::<Result<_, _>>().unwrap();
+    let (_, problems) = write(folder.path(), &blobs);
+    assert_eq!(problems, []);
+}
+
+#[test]
+fn a_package_whose_default_channel_is_broken_shows_the_newest_that_others_have() {
+    let folder = TempDir::new().unwrap();
+    let mut blobs = gopher_with_a_broken_channel("candidate");
+    blobs.retain(|blob| blob["schema"] != "olm.package");
+    blobs.push(package("gopher", "candidate"));
+    let (path, _) = write(folder.path(), &blobs);
+    let index = Index::open(&path).unwrap();
+    let card = index.summary("gopher").unwrap();
+    assert_eq!(card.default_channel, "candidate");
+    assert_eq!(card.version, "0.10.0");
+    assert_eq!(card.display_name, "The gopher");
+}
+
 #[test]
 fn the_same_catalog_makes_the_same_file_whatever_the_order_of_other_packages() {
     let folder = TempDir::new().unwrap();

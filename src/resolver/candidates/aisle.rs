@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 use super::{Bar, Found, Obstacle};
+use crate::resolver::budget::Budget;
 use crate::resolver::market::{Market, Offer};
 use crate::resolver::package::{Bundle, Channel, Listing, Package};
 use crate::resolver::request::{Installed, Subscription};
-use crate::version::Version;
+use crate::version::{UserRange, Version};
 
 /// Whether a Subscription wants this version.
 pub(in crate::resolver) fn wants(subscription: &Subscription, version: Option<&Version>) -> bool {
@@ -147,10 +148,18 @@ impl<'a> Aisle<'a, '_> {
         let version = |bundle: usize| package.bundles[bundle].version.as_ref();
         let listing = self.listing();
         let before = self.found.offers.len();
-        if !successors.is_empty() {
-            let leading = leading(self.channel(), package, &listing.in_order, &|at| {
-                wants(subscription, version(at))
+        if let (Some(range), false) = (&subscription.version, successors.is_empty()) {
+            let cache = &self.market.cache;
+            let ways = cache.ways(package, self.channel, range, |patience| {
+                leading(self.channel(), package, &listing.in_order, range, patience)
             });
+            let Some(leading) = ways else {
+                self.found.obstacles.push(Obstacle::TooManyWays {
+                    catalog: self.catalog,
+                    package: package.name.as_str().into(),
+                });
+                return;
+            };
             for (_, bundle) in successors.iter().filter(|(at, _)| leading.contains(at)) {
                 self.offer(*bundle, None);
             }
@@ -257,24 +266,27 @@ impl<'a> Aisle<'a, '_> {
     }
 }
 
-/// How many edges are looked at on the way to a wanted version: an honest channel has a few hundred.
-const EDGES: usize = 10_000_000;
-
-/// The entries of a channel from which upgrades lead to a wanted bundle.
+/// The entries of a channel from which upgrades lead to a version in a range.
 fn leading(
     channel: &Channel,
     package: &Package,
     listed: &[(usize, usize)],
-    wanted: &dyn Fn(usize) -> bool,
+    range: &UserRange,
+    patience: &Budget,
 ) -> HashSet<usize> {
-    let aims = listed.iter().filter(|(_, bundle)| wanted(*bundle));
+    let is_wanted = |bundle: usize| {
+        let version = package.bundles[bundle].version.as_ref();
+        version.is_some_and(|version| range.contains(version))
+    };
+    let aims = listed.iter().filter(|(_, bundle)| is_wanted(*bundle));
     let mut open: Vec<usize> = aims.map(|(entry, _)| *entry).collect();
     let mut leading = HashSet::new();
-    let mut edges = 0;
     while let Some(next) = open.pop() {
         let skips = channel.entries()[next].skips.len();
+        if !patience.spend(listed.len() * (1 + skips)) {
+            break;
+        }
         for &(entry, bundle) in listed {
-            edges += 1 + skips;
             let bundle = &package.bundles[bundle];
             if leading.contains(&entry)
                 || !channel.upgrades(next, &bundle.name, bundle.version.as_ref())
@@ -283,9 +295,6 @@ fn leading(
             }
             leading.insert(entry);
             open.push(entry);
-        }
-        if edges > EDGES {
-            break;
         }
     }
     leading

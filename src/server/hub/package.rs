@@ -9,13 +9,14 @@ use super::list::{card, install_modes};
 use super::supply::Catalog;
 use super::upgrades;
 use super::views::{
-    ChannelEntryView, ChannelView, DeprecatedKind, DeprecationView, Installation, PackagePage,
-    VersionSummary, VersionView,
+    BrokenChannelView, ChannelEntryView, ChannelView, DeprecatedKind, DeprecationView,
+    Installation, PackagePage, VersionSummary, VersionView,
 };
 use super::{Found, dependencies};
 use crate::catalog::graph;
 use crate::catalog::index::{BundleRecord, ChannelRecord};
 use crate::catalog::search::within_distance;
+use crate::catalog::text;
 use crate::version::Version;
 
 /// What to do when nothing is called nearly like what was asked for.
@@ -118,6 +119,7 @@ pub(super) fn page(
         card: card(&found.catalog, &found.summary, &states),
         about,
         channels: channels(found),
+        broken_channels: broken_channels(found),
         versions: versions(found),
         deprecations: deprecations(found),
         also_in: catalogs.iter().filter(has_it).map(Catalog::id).collect(),
@@ -147,6 +149,19 @@ fn channels(found: &Found) -> Vec<ChannelView> {
     channels.sort_by(|a, b| (!a.is_default, &a.name).cmp(&(!b.is_default, &b.name)));
     channels
 }
+
+fn broken_channels(found: &Found) -> Vec<BrokenChannelView> {
+    let broken = found.record.broken_channels.iter();
+    broken
+        .map(|channel| BrokenChannelView {
+            name: text::name(&channel.name),
+            why: text::label(&channel.problem, WHY),
+        })
+        .collect()
+}
+
+/// How much of what is wrong with a channel is shown.
+const WHY: usize = 300;
 
 /// The entries of a channel in the order in which OLM prefers them; by version if they have none.
 fn ordered(found: &Found, channel: &ChannelRecord) -> Vec<ChannelEntryView> {

@@ -25,8 +25,8 @@ pub use graph::{
 };
 pub use install::{Health, InstallCommand, InstallManifests, Installation, InstalledState};
 pub use package::{
-    About, ApiView, ChannelEntryView, ChannelView, DeprecatedKind, DeprecationView, ImageView,
-    LinkView, MaintainerView, PackagePage, VersionSummary, VersionView,
+    About, ApiView, BrokenChannelView, ChannelEntryView, ChannelView, DeprecatedKind,
+    DeprecationView, ImageView, LinkView, MaintainerView, PackagePage, VersionSummary, VersionView,
 };
 
 /// The name of an API.

@@ -119,9 +119,19 @@ fn default_channel(record: &PackageRecord) -> Option<&ChannelRecord> {
     }
 }
 
-/// The bundle that stands for the package: the newest of its default channel.
+/// The bundle that stands for the package: the newest of its default channel, or of all channels if that one
+/// is left out.
 pub(super) fn default_head(record: &PackageRecord) -> Option<&BundleRecord> {
-    record.head(default_channel(record)?)
+    let heads = || record.channels.iter().filter_map(|it| record.head(it));
+    match default_channel(record) {
+        Some(channel) => record.head(channel),
+        // Bundles are in the order of their versions.
+        None => record
+            .bundles
+            .iter()
+            .rev()
+            .find(|newest| heads().any(|head| head == *newest)),
+    }
 }
 
 fn deprecation(message: &str) -> Deprecation {

@@ -82,8 +82,29 @@ async fn a_package_that_is_broken_keeps_no_other_from_being_shown() {
     let why = catalog["leftOutFirst"][0]["why"].as_str().unwrap();
     assert!(why.contains("cannot be read"), "{why}");
     let page = desk.get("/").await.text();
-    assert!(page.contains("1 operator is left out"), "{page}");
+    assert!(
+        page.contains("1 operator, or a part of it, is left out"),
+        "{page}"
+    );
     assert!(page.contains("mole"), "{page}");
+}
+
+#[tokio::test]
+async fn a_channel_that_is_broken_keeps_no_other_from_being_shown() {
+    let mut blobs = Ware::new("gopher", &[("1.0.0", json!({}))]).blobs();
+    blobs.push(json!({
+        "schema": "olm.channel", "package": "gopher", "name": "dangling",
+        "entries": [{"name": "gopher.v9.0.0"}],
+    }));
+    let desk = Desk::new(&blobs).await;
+    let gopher = desk.json("/api/v1/packages/gopher").await;
+    assert_eq!(gopher["channels"].as_array().unwrap().len(), 1, "{gopher}");
+    assert_eq!(gopher["brokenChannels"][0]["name"], "dangling");
+    let why = gopher["brokenChannels"][0]["why"].as_str().unwrap();
+    assert!(why.contains("gopher.v9.0.0"), "{why}");
+    let page = desk.get("/packages/gopher").await.text();
+    assert!(page.contains("dangling"), "{page}");
+    assert!(page.contains("is left out"), "{page}");
 }
 
 #[tokio::test]

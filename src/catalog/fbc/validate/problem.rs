@@ -74,6 +74,22 @@ impl Rule {
     pub fn refuses(self) -> bool {
         !matches!(self, Self::OtherOnce | Self::RelatedImage)
     }
+
+    /// Whether it is enough to leave out the channel that breaks the rule: whoever follows another channel
+    /// of the package does not depend on it.
+    pub fn is_of_one_channel(self) -> bool {
+        matches!(
+            self,
+            Self::ChannelEntries
+                | Self::EntryName
+                | Self::EntryBundle
+                | Self::Skip
+                | Self::SkipRange
+                | Self::OneHead
+                | Self::NoCycle
+                | Self::NotStranded
+        )
+    }
 }
 
 /// A rule that is broken, and where.
@@ -93,6 +109,15 @@ pub struct Problem {
     pub problem: String,
     /// What to do about it.
     pub advice: String,
+}
+
+impl Problem {
+    /// What is wrong, for whoever knows in which channel of which package.
+    pub fn in_channel(&self) -> String {
+        let bundle = self.bundle.as_ref();
+        let bundle = bundle.map_or_else(String::new, |bundle| format!("bundle {bundle:?}: "));
+        format!("{bundle}{}: {}", self.problem, self.advice)
+    }
 }
 
 impl fmt::Display for Problem {

@@ -121,6 +121,12 @@ pub(super) fn package(
             counted(channel.entries.len())
         ));
     }
+    for broken in &page.broken_channels {
+        out.line(&format!(
+            "{} is broken and left out: {}",
+            broken.name, broken.why
+        ));
+    }
     out.heading("Versions");
     for version in page.versions.iter().take(VERSIONS) {
         out.line(&in_a_line(version));

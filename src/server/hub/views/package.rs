@@ -15,6 +15,8 @@ pub struct PackagePage {
     pub about: About,
     /// Its channels: the default channel first, then by name.
     pub channels: Vec<ChannelView>,
+    /// Channels that nobody can follow because something is wrong with them, by name.
+    pub broken_channels: Vec<BrokenChannelView>,
     /// Its versions, the newest first.
     pub versions: Vec<VersionSummary>,
     /// All that should no longer be used.
@@ -23,6 +25,16 @@ pub struct PackagePage {
     pub also_in: Vec<String>,
     /// Where it is installed. Nothing if there is no cluster.
     pub installations: Option<Vec<Installation>>,
+}
+
+/// A channel that is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BrokenChannelView {
+    /// Its name.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: String,
 }
 
 /// What an operator says of itself to people.

@@ -112,7 +112,7 @@ impl Browse {
     pub(in crate::server::pages) fn left_out(&self, catalog: &CatalogView) -> String {
         let are = counted(
             catalog.left_out,
-            "operator is",
+            "operator, or a part of it, is",
             "operators or parts of them are",
         );
         format!(
