@@ -329,7 +329,15 @@ async fn a_version_of_an_api_is_retired_step_by_step() {
         let of = |version: &str, versions: &[(&str, bool, bool)]| {
             let operator = scene.operator("gopher", version).owns("Gopher");
             let crd = with_versions(&operator, "Gopher", versions);
-            operator.with(crd)
+            // Each owns what it stores.
+            let stored = versions.iter().find(|(_, _, is_stored)| *is_stored);
+            let owned = json!([{
+                "name": operator.crd_name("Gopher"), "kind": "Gopher",
+                "version": stored.map(|(version, _, _)| version),
+            }]);
+            operator
+                .with(crd)
+                .csv_with(json!({"spec": {"customresourcedefinitions": {"owned": owned}}}))
         };
         let steps = [
             of("1.0.0", &[("v1", true, true)]),
