@@ -442,7 +442,7 @@ open_enum! {
         InvalidWebhookDescription = "InvalidWebhookDescription",
         /// The installed operator says that it must not be upgraded now.
         OperatorConditionNotUpgradeable = "OperatorConditionNotUpgradeable",
-        /// Custom resources are still being removed. No current release writes this.
+        /// It was deleted, and something that goes with it is still there. No current release of OLM writes this.
         WaitingOnCleanup = "WaitingOnCleanup",
     }
 }

@@ -62,15 +62,17 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
         context.attempts.forget(key);
         return removal::sweep(context, key).await;
     };
+    // Whatever it says that it is: one that somebody copied by hand has our finalizer as well, and one whose marks
+    // somebody changed has what it installed.
+    if csv.metadata.deletion_timestamp.is_some() {
+        return removal::finish(context, csv).await;
+    }
     if csv.is_copied() {
         // Copies say of what; those are looked after with their original.
         if !csv.labels().contains_key(labels::COPIED_FROM) {
             removal::delete(context, key, &csv.uid().unwrap_or_default()).await?;
         }
         return Ok(Next::Wait);
-    }
-    if csv.metadata.deletion_timestamp.is_some() {
-        return removal::finish(context, csv).await;
     }
     let csv = removal::with_finalizer(context, csv).await?;
     // Before it runs, so that an operator finds it when it starts.

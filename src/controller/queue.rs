@@ -20,6 +20,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_mins(2);
 
+/// The longest pause before another look at what is waited for: not all of it is watched.
+const SELDOM: Duration = Duration::from_secs(30);
+
 /// What happens next with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -29,6 +32,13 @@ pub(crate) enum Next {
     After(Duration),
     /// It failed, and is tried again after a pause that grows.
     Retry,
+}
+
+impl Next {
+    /// Another look at what is waited for: the later, the longer it has been.
+    pub(crate) fn patiently(waited: Duration, first: Duration) -> Self {
+        Self::After((waited / 4).clamp(first, SELDOM))
+    }
 }
 
 /// The end where keys are added.
@@ -193,6 +203,15 @@ mod tests {
     use tokio::sync::Notify;
 
     use super::*;
+
+    #[test]
+    fn what_is_waited_for_is_looked_at_the_less_often_the_longer_it_takes() {
+        let first = Duration::from_millis(200);
+        let after = |seconds| Next::patiently(Duration::from_secs(seconds), first);
+        assert_eq!(after(0), Next::After(first));
+        assert_eq!(after(40), Next::After(Duration::from_secs(10)));
+        assert_eq!(after(86_400), Next::After(SELDOM));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_key_that_is_added_while_it_is_worked_on_is_looked_at_once_more() {

@@ -44,8 +44,6 @@ const LATER: Duration = Duration::from_secs(2);
 const BREATH: Duration = Duration::from_secs(5);
 /// How long a Subscription that is about to be deleted may take to be.
 const GRACE: Duration = Duration::from_mins(1);
-/// How often is looked at least: not everything that is waited for is watched.
-const SELDOM: Duration = Duration::from_secs(30);
 
 /// Reads what a removal has to know, and does what it says, with the rights of a client.
 #[derive(Clone)]
@@ -144,7 +142,7 @@ async fn remove(context: &Context, subscription: Arc<Subscription>) -> Result<Ne
     acted?;
     let now = context.now();
     let waited = news.map(|since| now.0.duration_since(since.0).unsigned_abs());
-    Ok(Next::After(pause(waited.unwrap_or_default(), first)))
+    Ok(Next::patiently(waited.unwrap_or_default(), first))
 }
 
 /// Does what a stage says, and tells in between how far it is where that takes long.
@@ -177,11 +175,6 @@ fn first(stage: &Stage) -> Duration {
     } else {
         SOON
     }
-}
-
-/// How long it rests: the longer, the longer nothing has changed.
-fn pause(waited: Duration, first: Duration) -> Duration {
-    (waited / 4).clamp(first, SELDOM)
 }
 
 fn remover(context: &Context) -> Remover {
@@ -451,14 +444,5 @@ mod tests {
         ] {
             assert!(last.contains(word), "no {word} in {last}");
         }
-    }
-
-    #[test]
-    fn a_removal_rests_the_longer_the_longer_nothing_changes() {
-        let rests = |seconds| pause(Duration::from_secs(seconds), SOON);
-        assert_eq!(rests(0), SOON);
-        assert_eq!(rests(40), Duration::from_secs(10));
-        assert_eq!(rests(86_400), SELDOM);
-        assert_eq!(pause(Duration::ZERO, LATER), LATER);
     }
 }

@@ -89,8 +89,11 @@ fn api_service(
     })
 }
 
-/// Whether an APIService belongs to this operator, to another version of it, to one that is being replaced
-/// by whichever, or to one that is gone and left it behind.
+/// Whether an APIService belongs to this operator, to another version of it, to one of the namespace that is being
+/// replaced by whichever, or to one that is gone and left it behind.
+///
+/// One that is being replaced in another namespace keeps it: an upgrade may be held for weeks, in which the API is
+/// served, and it is the newer version's afterwards.
 fn is_adoptable(
     csv: &ClusterServiceVersion,
     chain: &BTreeSet<String>,
@@ -100,13 +103,14 @@ fn is_adoptable(
         return false;
     };
     let is_named = |name: &String| labels::owner_value(name) == owner.name;
-    let is_ours = csv.namespace().as_deref() == Some(&owner.namespace)
-        && (chain.iter().any(is_named) || is_named(&csv.spec.replaces));
-    let leaves = matches!(
-        owner.phase,
-        None | Some(CsvPhase::Replacing | CsvPhase::Deleting)
-    );
-    is_ours || leaves
+    let is_neighbour = csv.namespace().as_deref() == Some(&owner.namespace);
+    let is_ours = chain.iter().any(is_named) || is_named(&csv.spec.replaces);
+    let leaves = match owner.phase {
+        None | Some(CsvPhase::Deleting) => true,
+        Some(CsvPhase::Replacing) => is_neighbour,
+        Some(_) => false,
+    };
+    is_neighbour && is_ours || leaves
 }
 
 #[cfg(test)]

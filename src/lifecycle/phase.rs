@@ -41,6 +41,8 @@
 //!   to time; OLM does so when roles or bindings change.
 //! - What somebody else changes back whenever it is written is left for a while, longer each time, which is
 //!   told beside the phase.
+//! - The APIService of a version that is being replaced in another namespace is not to be had: it is the newer
+//!   version's. OLM lets anybody take it over.
 //! - The oldest of a chain goes when any later one runs, not only the one right after it.
 
 mod checks;

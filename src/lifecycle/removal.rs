@@ -31,6 +31,7 @@
 //! A CRD that has objects goes only if it is named, and so do its objects: `Everything` alone takes CRDs of
 //! which nobody has anything. Names count for CRDs of the package only; what was there before it stays.
 
+pub mod cleanup;
 mod definitions;
 mod facts;
 mod fates;
@@ -88,6 +89,9 @@ pub struct Removal {
     /// Whether the operator runs, and so works off finalizers.
     #[serde(skip)]
     pub is_running: bool,
+    /// What the operator says that it waits for since it was deleted, if that takes long.
+    #[serde(skip)]
+    pub cleanup: String,
 }
 
 /// Objects that go together. The next stage begins when they are gone.
@@ -312,6 +316,9 @@ pub fn plan(facts: &Facts, wish: &Wish) -> Removal {
         return removal;
     }
     removal.is_running = estate.own.iter().any(|csv| needs::is_running(csv));
+    let mut own = estate.own.iter();
+    let cleanup = own.find_map(|csv| cleanup::told(csv));
+    removal.cleanup = cleanup.unwrap_or_default().to_owned();
     // What would go is told also where dependencies are kept.
     let pruning = Fates::of(&estate, &wish.pruning());
     let dependencies = pruning.dependencies();

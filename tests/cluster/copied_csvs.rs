@@ -5,9 +5,10 @@ use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{ConditionStatus, CsvPhase, CsvReason};
 use chandler::api::olm_config::OlmConfig;
 use chandler::api::operator_group::OperatorGroup;
+use chandler::api::subscription::Subscription;
 use k8s_openapi::api::core::v1::ResourceQuota;
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::api::rbac::v1::{ClusterRole, Role, RoleBinding};
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
@@ -161,10 +162,52 @@ async fn copies_and_rights_come_and_go_with_the_namespaces_of_the_group() {
 async fn a_copy_that_does_not_say_what_it_is_a_copy_of_is_deleted() {
     on_cluster(async |case| {
         let (home, [one]) = Scene::with_neighbours(case).await?;
-        let mut stray = home.operator("gopher", "1.0.0").csv();
-        stray["metadata"]["annotations"] = json!({"olm.operatorNamespace": home.namespace});
-        one.create(stray).await?;
-        one.gone::<ClusterServiceVersion>("gopher.v1.0.0").await
+        let annotations = json!({"olm.operatorNamespace": home.namespace});
+        // What one takes from one namespace to another by kubectl has the finalizer of the original.
+        let finalizers = json!(["operators.coreos.com/csv-cleanup"]);
+        let labels = json!({"olm.copiedFrom": home.namespace});
+        for metadata in [
+            json!({"annotations": annotations}),
+            json!({"annotations": annotations, "finalizers": finalizers}),
+            json!({"annotations": annotations, "finalizers": finalizers, "labels": labels}),
+        ] {
+            let stray = home.operator("gopher", "1.0.0");
+            let stray = stray.csv_with(json!({"metadata": metadata}));
+            one.by_hand(&stray).await?;
+            one.gone::<ClusterServiceVersion>("gopher.v1.0.0")
+                .await
+                .with_context(|| metadata.to_string())?;
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_operator_that_somebody_marks_as_a_copy_leaves_nothing_behind() {
+    on_cluster(async |case| {
+        let (home, [one]) = Scene::with_neighbours(case).await?;
+        home.group("own").await?;
+        let rule = json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]});
+        let gopher = home.operator("gopher", "1.0.0").may_everywhere(&rule);
+        home.config_map_catalog("hub", &[stable([gopher])]).await?;
+        home.subscribe("gopher", "hub", json!({})).await?;
+        home.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        let of = format!(
+            "olm.owner=gopher.v1.0.0,olm.owner.namespace={}",
+            home.namespace
+        );
+        let of = ListParams::default().labels(&of);
+        let roles = Api::<ClusterRole>::all(case.client.clone());
+        ensure!(!roles.list(&of).await?.items.is_empty());
+        home.delete::<Subscription>("gopher").await?;
+        let wrong = json!({"metadata": {"annotations": {"olm.operatorNamespace": one.namespace}}});
+        home.patch::<ClusterServiceVersion>("gopher.v1.0.0", wrong)
+            .await?;
+        home.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        let left = roles.list(&of).await?.items;
+        ensure!(left.is_empty(), "{left:?}");
+        Ok(())
     })
     .await;
 }
@@ -239,9 +282,13 @@ async fn an_operator_for_all_namespaces_is_copied_if_and_only_if_the_olm_config_
         let gopher = home.operator("gopher", "1.0.0");
         let name = gopher.csv_name();
         home.runs(&gopher).await?;
-        for _ in 0..2 {
+        for times in 1..=2 {
             let told = home.told(&name, "DisabledCopiedCSVs").await?;
             ensure!(told.type_.as_deref() == Some("Warning"), "{told:?}");
+            // When there are none from the start, and when they go.
+            let again = async || Ok(home.times_told(&name, "DisabledCopiedCSVs").await? >= times);
+            case.eventually(&format!("told {times} times"), again)
+                .await?;
             ensure!(one.csvs().await?.is_empty() && two.csvs().await?.is_empty());
             want_copies(case, true).await?;
             for other in [&one, &two] {

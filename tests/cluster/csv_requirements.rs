@@ -80,6 +80,7 @@ async fn a_version_gives_way_to_the_one_that_their_crd_came_with() {
         let second = scene
             .operator("gopher", "2.0.0")
             .owns("Gopher")
+            .requires("Burrow")
             .replaces("1.0.0");
         scene
             .crd(came_with(
@@ -89,8 +90,16 @@ async fn a_version_gives_way_to_the_one_that_their_crd_came_with() {
                 &second.csv_name(),
             ))
             .await?;
-        scene.by_hand(&first).await?;
+        // It is there for the older one as well, as long as the newer one has to wait.
         scene.by_hand(&second).await?;
+        scene
+            .because(&second.csv_name(), CsvReason::RequirementsNotMet)
+            .await?;
+        let csv = scene.runs(&first).await?;
+        let crd = first.crd_name("Gopher");
+        let there = requirement(&csv, &crd).context("the CRD is not told of")?;
+        ensure!(there.status == RequirementState::Present, "{there:?}");
+        scene.with_crd(&second, "Burrow").await?;
         scene
             .in_phase(&second.csv_name(), CsvPhase::Succeeded)
             .await?;

@@ -8,22 +8,14 @@ use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::ResourceExt as _;
-use kube::api::{Api, DeleteParams, PostParams};
-use serde_json::{Value, json};
+use kube::api::{Api, DeleteParams};
+use serde_json::json;
 
 use crate::support::case::{Case, on_cluster};
+use crate::support::controllers::Running;
 use crate::support::scene::Scene;
+use crate::support::stand_in::{StandIn, tunnels};
 use crate::support::wares::stable;
-
-async fn role_of(case: &Case, name: &str, owner: Value) -> anyhow::Result<()> {
-    let roles = Api::<ClusterRole>::all(case.client.clone());
-    let role = serde_json::from_value(json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-        "metadata": {"name": name, "ownerReferences": [owner]}, "rules": [],
-    }))?;
-    roles.create(&PostParams::default(), &role).await?;
-    Ok(())
-}
 
 async fn role_goes(case: &Case, name: &str) -> anyhow::Result<()> {
     let roles = Api::<ClusterRole>::all(case.client.clone());
@@ -63,32 +55,37 @@ async fn the_roles_of_an_api_go_with_its_crd() {
 }
 
 #[tokio::test]
-async fn a_role_that_an_api_service_owns_goes_with_it() {
+async fn the_roles_of_an_api_that_is_served_go_with_its_api_service() {
     on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        let name = format!("v1.{}.example.com", scene.namespace);
+        let Some(stand_in) = StandIn::at_hand(case).await? else {
+            return Ok(());
+        };
+        let mut scene = Scene::on_real_node(case).await?;
+        scene.group("own").await?;
+        let group = format!("api.{}.example.com", scene.namespace);
+        let gopher = scene.operator("gopher", "1.0.0");
+        let owned = [tunnels(&gopher, &group)];
+        let gopher = gopher
+            .csv_with(json!({"spec": {"apiservicedefinitions": {"owned": owned}}}))
+            .deployment_with(stand_in.doing(&["operate", "gopher", "api"]));
+        scene.runs(&gopher).await?;
+        let roles = Api::<ClusterRole>::all(case.client.clone());
+        let is_there = |role: Option<&ClusterRole>| role.is_some();
+        let role = |access: &str| format!("tunnels.{group}-v1-{access}");
+        for access in ["admin", "edit", "view"] {
+            case.wait(&roles, &role(access), "there", is_there).await?;
+        }
+        // Whoever deletes it, and though nobody looks after them.
+        scene.stop().await?;
         let services = Api::<APIService>::all(case.client.clone());
-        let service: APIService = serde_json::from_value(json!({
-            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-            "metadata": {"name": name},
-            "spec": {
-                "group": format!("{}.example.com", scene.namespace), "version": "v1",
-                "groupPriorityMinimum": 100, "versionPriority": 100,
-            },
-        }))?;
-        let made = services.create(&PostParams::default(), &service).await?;
-        let role = format!("{}-reader", scene.namespace);
-        role_of(
-            case,
-            &role,
-            json!({
-                "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-                "name": name, "uid": made.uid(),
-            }),
-        )
-        .await?;
+        let name = format!("v1.{group}");
         services.delete(&name, &DeleteParams::default()).await?;
-        role_goes(case, &role).await
+        for access in ["admin", "edit", "view"] {
+            role_goes(case, &role(access)).await?;
+        }
+        let running = Running::start(case, &[&scene.namespace]).await?;
+        scene.delete_csv("gopher.v1.0.0").await?;
+        running.stop().await
     })
     .await;
 }

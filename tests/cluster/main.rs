@@ -58,6 +58,7 @@ mod renaming;
 mod replicas;
 mod rotation;
 mod serving;
+mod serving_killed;
 mod steady;
 mod subscription_config;
 mod subscriptions;

@@ -258,6 +258,23 @@ async fn an_operator_may_write_its_own_condition_and_no_other() {
         let binding = scene.api::<RoleBinding>().get("gopher.v1.0.0").await?;
         let subjects = json!(binding.subjects);
         ensure!(subjects[0]["name"] == "gopher", "{subjects}");
+        scene.runs(&scene.operator("mole", "1.0.0")).await?;
+        let account = format!("system:serviceaccount:{}:gopher", scene.namespace);
+        let client = case.cluster.client_as(&account).await?;
+        let conditions = Api::<OperatorCondition>::namespaced(client, &scene.namespace);
+        let says = Patch::Merge(json!({"spec": {"conditions": upgradeable("False", "busy")}}));
+        let parameters = PatchParams::default();
+        // Kubernetes takes a moment to know of a binding.
+        case.eventually("allowed to write", async || {
+            let written = conditions.patch("gopher.v1.0.0", &parameters, &says);
+            Ok(written.await.is_ok())
+        })
+        .await?;
+        let refused = conditions.patch("mole.v1.0.0", &parameters, &says).await;
+        ensure!(
+            matches!(&refused, Err(kube::Error::Api(status)) if status.code == 403),
+            "{refused:?}"
+        );
         scene.delete_csv("gopher.v1.0.0").await?;
         scene.gone::<OperatorCondition>("gopher.v1.0.0").await?;
         scene.gone::<Role>("gopher.v1.0.0").await

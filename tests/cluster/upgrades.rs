@@ -102,9 +102,7 @@ async fn a_version_that_needs_fewer_rights_loses_the_others_with_what_it_replace
         scene.restock("hub", &[stable([old, new])]).await?;
         scene.at_latest("gopher", "gopher.v1.1.0").await?;
         scene.next_plan("gopher", &plan).await?;
-        scene
-            .delete::<ClusterServiceVersion>("gopher.v1.0.0")
-            .await?;
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
         case.eventually("forbidden to get secrets", async || {
             Ok(!may_get(&scene, "secrets", own).await?)
         })
@@ -331,7 +329,15 @@ async fn a_version_of_an_api_is_retired_step_by_step() {
         let of = |version: &str, versions: &[(&str, bool, bool)]| {
             let operator = scene.operator("gopher", version).owns("Gopher");
             let crd = with_versions(&operator, "Gopher", versions);
-            operator.with(crd)
+            // Each owns what it stores.
+            let stored = versions.iter().find(|(_, _, is_stored)| *is_stored);
+            let owned = json!([{
+                "name": operator.crd_name("Gopher"), "kind": "Gopher",
+                "version": stored.map(|(version, _, _)| version),
+            }]);
+            operator
+                .with(crd)
+                .csv_with(json!({"spec": {"customresourcedefinitions": {"owned": owned}}}))
         };
         let steps = [
             of("1.0.0", &[("v1", true, true)]),
@@ -371,7 +377,7 @@ async fn a_version_of_an_api_is_retired_step_by_step() {
             ensure!(found == expected, "{found:?}");
             // The lifecycle of CSVs takes the old one away.
             let old = format!("gopher.v1.{}.0", count - 2);
-            scene.delete::<ClusterServiceVersion>(&old).await?;
+            scene.gone::<ClusterServiceVersion>(&old).await?;
         }
         let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
         crds.delete(&name, &DeleteParams::default()).await?;
@@ -472,9 +478,7 @@ async fn an_upgrade_changes_what_both_versions_bring_and_replaces_what_they_do_n
         scene.at_latest("gopher", "gopher.v1.1.0").await?;
         scene.next_plan("gopher", &plan).await?;
         // The lifecycle of CSVs takes the old one away.
-        scene
-            .delete::<ClusterServiceVersion>("gopher.v1.0.0")
-            .await?;
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
         scene.gone::<ConfigMap>("old-name").await?;
         scene.api::<ConfigMap>().get("new-name").await?;
         let after = scene.api::<ConfigMap>().get("tunnels").await?;

@@ -329,3 +329,114 @@ async fn nobody_stops_converting_before_whoever_does_is_gone() {
     })
     .await;
 }
+
+/// An operator for all namespaces that converts `Gopher`.
+fn converting(scene: &Scene<'_>) -> Operator {
+    let operator = scene
+        .operator("gopher", "1.0.0")
+        .owns("Gopher")
+        .supports(&["AllNamespaces"]);
+    let hook = webhook(&operator, "convert");
+    with_hooks(operator, &[hook])
+}
+
+/// What the CRD of `Gopher` says about its conversion.
+async fn conversion_of(case: &Case, operator: &Operator) -> anyhow::Result<Value> {
+    let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+    let crd = crds.get(&operator.crd_name("Gopher")).await?;
+    Ok(serde_json::to_value(crd.spec.conversion)?)
+}
+
+#[tokio::test]
+async fn a_crd_asks_nobody_any_more_whoever_else_would_like_to_convert_it() {
+    on_cluster(async |case| {
+        let (home, [other]) = Scene::with_neighbours::<1>(case).await?;
+        home.group_with(json!({})).await?;
+        let operator = converting(&home);
+        home.with_crd(&operator, "Gopher").await?;
+        home.runs(&operator).await?;
+        // It has no OperatorGroup, and does not run.
+        other.by_hand(&operator).await?;
+        other
+            .because("gopher.v1.0.0", CsvReason::NoOperatorGroup)
+            .await?;
+        let asked = conversion_of(case, &operator).await?;
+        ensure!(asked["strategy"] == "Webhook", "{asked}");
+        home.delete_csv("gopher.v1.0.0").await?;
+        let asked = conversion_of(case, &operator).await?;
+        ensure!(asked["strategy"] == "None", "{asked}");
+        // It can come instead.
+        home.delete::<OperatorGroup>("own").await?;
+        other.group_with(json!({})).await?;
+        other.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        let asked = conversion_of(case, &operator).await?;
+        let service = &asked["webhook"]["clientConfig"]["service"];
+        ensure!(service["namespace"] == other.namespace, "{asked}");
+        other.delete_csv("gopher.v1.0.0").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_crd_that_asks_a_service_that_is_gone_asks_an_operator_before_it_is_up() {
+    on_cluster(async |case| {
+        let (home, [other]) = Scene::with_neighbours::<1>(case).await?;
+        home.group_with(json!({})).await?;
+        let nowhere =
+            json!({"spec": {"template": {"spec": {"nodeSelector": {"there-is": "none"}}}}});
+        let operator = converting(&home).deployment_with(nowhere);
+        let mut crd = operator.crd("Gopher");
+        crd["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
+            "conversionReviewVersions": ["v1"],
+            "clientConfig": {"service": {
+                "namespace": other.namespace, "name": "gopher-service", "path": "/convert",
+            }},
+        }});
+        home.crd(crd).await?;
+        home.by_hand(&operator).await?;
+        let is_asked = async || {
+            let asked = conversion_of(case, &operator).await?;
+            Ok(asked["webhook"]["clientConfig"]["service"]["namespace"] == home.namespace)
+        };
+        case.eventually("asked", is_asked).await?;
+        home.in_phase("gopher.v1.0.0", CsvPhase::Installing).await?;
+        home.delete_csv("gopher.v1.0.0").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deleted_operator_says_what_it_waits_for_if_that_takes_long() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene.runs(&with_hook(&scene, "1.0.0")).await?;
+        let found = configurations(case, &scene.namespace).await?;
+        let name = found[0].name_any();
+        let api = Api::<ValidatingWebhookConfiguration>::all(case.client.clone());
+        let hold = async |finalizers: Value| {
+            let patch = Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
+            api.patch(&name, &PatchParams::default(), &patch).await
+        };
+        hold(json!(["example.com/hold"])).await?;
+        scene
+            .delete::<ClusterServiceVersion>("gopher.v1.0.0")
+            .await?;
+        let waits = scene
+            .because("gopher.v1.0.0", CsvReason::WaitingOnCleanup)
+            .await?;
+        let status = status(&waits);
+        let words = format!("ValidatingWebhookConfiguration {name} (held by example.com/hold)");
+        ensure!(status.message.contains(&words), "{status:?}");
+        ensure!(status.phase == CsvPhase::Succeeded, "{status:?}");
+        let told = scene.told("gopher.v1.0.0", "WaitingOnCleanup").await?;
+        ensure!(told.type_.as_deref() == Some("Warning"), "{told:?}");
+        hold(Value::Null).await?;
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        let times = scene
+            .times_told("gopher.v1.0.0", "WaitingOnCleanup")
+            .await?;
+        ensure!(times == 1, "told {times} times");
+        Ok(())
+    })
+    .await;
+}

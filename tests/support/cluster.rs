@@ -51,13 +51,20 @@ impl Cluster {
 
     /// A client of the cluster's admin.
     pub async fn client(&self) -> anyhow::Result<kube::Client> {
-        let kubeconfig = kube::config::Kubeconfig::read_from(&self.kubeconfig)?;
-        let config = kube::Config::from_custom_kubeconfig(
-            kubeconfig,
-            &kube::config::KubeConfigOptions::default(),
-        )
-        .await?;
+        Ok(kube::Client::try_from(self.config().await?)?)
+    }
+
+    /// One with the rights of somebody else, such as of a ServiceAccount.
+    pub async fn client_as(&self, user: &str) -> anyhow::Result<kube::Client> {
+        let mut config = self.config().await?;
+        config.auth_info.impersonate = Some(user.to_owned());
         Ok(kube::Client::try_from(config)?)
+    }
+
+    async fn config(&self) -> anyhow::Result<kube::Config> {
+        let kubeconfig = kube::config::Kubeconfig::read_from(&self.kubeconfig)?;
+        let options = kube::config::KubeConfigOptions::default();
+        Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?)
     }
 
     /// How an admin reaches the cluster.

@@ -34,6 +34,13 @@ pub fn requirement(csv: &ClusterServiceVersion, name: &str) -> Option<Requiremen
     told.find(|requirement| requirement.name == name)
 }
 
+/// The Events with a reason about a ClusterServiceVersion.
+fn events_of(csv: &str, reason: &str) -> ListParams {
+    ListParams::default().fields(&format!(
+        "reason={reason},involvedObject.kind=ClusterServiceVersion,involvedObject.name={csv}"
+    ))
+}
+
 impl<'c> Scene<'c> {
     /// A namespace and others beside it, all cared for, none with an OperatorGroup.
     pub async fn with_neighbours<const N: usize>(
@@ -124,11 +131,19 @@ impl<'c> Scene<'c> {
         self.gone::<ClusterServiceVersion>(name).await
     }
 
+    /// How often Events with a reason told of a ClusterServiceVersion.
+    pub async fn times_told(&self, csv: &str, reason: &str) -> anyhow::Result<i32> {
+        let events = self.api::<Event>().list(&events_of(csv, reason)).await?;
+        let times = events.items.iter().map(|event| {
+            let series = event.series.as_ref().and_then(|series| series.count);
+            series.unwrap_or(1)
+        });
+        Ok(times.sum())
+    }
+
     /// Waits until an Event with a reason tells of a ClusterServiceVersion, and gives it.
     pub async fn told(&self, csv: &str, reason: &str) -> anyhow::Result<Event> {
-        let of = ListParams::default().fields(&format!(
-            "reason={reason},involvedObject.kind=ClusterServiceVersion,involvedObject.name={csv}"
-        ));
+        let of = events_of(csv, reason);
         let api = self.api::<Event>();
         let what = format!("told that {csv} is {reason}");
         let is_told = async || Ok(!api.list(&of).await?.items.is_empty());

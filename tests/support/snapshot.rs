@@ -24,12 +24,23 @@ const NAMESPACED: [(&str, &str, &str); 13] = [
     ("operators.coreos.com", "v1alpha1", "Subscription"),
 ];
 
-const CLUSTER_SCOPED: [(&str, &str, &str); 5] = [
+const CLUSTER_SCOPED: [(&str, &str, &str); 8] = [
     ("", "v1", "Namespace"),
     ("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
     ("rbac.authorization.k8s.io", "v1", "ClusterRole"),
     ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
     ("operators.coreos.com", "v1", "Operator"),
+    (
+        "admissionregistration.k8s.io",
+        "v1",
+        "MutatingWebhookConfiguration",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "v1",
+        "ValidatingWebhookConfiguration",
+    ),
+    ("apiregistration.k8s.io", "v1", "APIService"),
 ];
 
 /// The objects of a namespace and those for the whole cluster that speak of it, by kind and name:
@@ -84,6 +95,10 @@ fn normalised(value: Value, rewrite: &dyn Fn(&str) -> String) -> Value {
 /// What hashes are made of differs from one namespace to another.
 static HASHES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let patterns = [
+        // Keys and certificates, as many as there are.
+        ("LS0tLS1CRUdJTi[0-9A-Za-z+/]+=*", "PEM"),
+        // Webhook configurations of our operators.
+        (r"(\.example\.com)-[0-9a-z]{12}\b", "$1-HASH"),
         // Of images and their contents.
         ("[0-9a-f]{64}", "DIGEST"),
         // The solution that a plan is for.
@@ -118,7 +133,11 @@ fn plain(text: &str, namespace: &str) -> String {
 }
 
 fn essence(mut object: Value) -> Value {
-    let metadata = object["metadata"].take();
+    let mut metadata = object["metadata"].take();
+    // How often a Deployment was changed is nothing that is left of it.
+    if let Some(annotations) = metadata["annotations"].as_object_mut() {
+        annotations.remove("deployment.kubernetes.io/revision");
+    }
     let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
     let mut owners: Vec<String> = owners
         .map(|owner| format!("{} {}", owner["kind"], owner["name"]))
@@ -131,6 +150,10 @@ fn essence(mut object: Value) -> Value {
             fields.remove("rules");
         }
         fields.retain(|key, _| !["metadata", "status", "apiVersion", "kind"].contains(&&**key));
+        // Each Service has an address of its own.
+        if let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.retain(|key, _| !["clusterIP", "clusterIPs"].contains(&&**key));
+        }
     }
     json!({
         "name": metadata["name"],

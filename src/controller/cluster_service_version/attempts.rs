@@ -17,12 +17,21 @@ use crate::lifecycle::phase::{self, Contested, SinceGivenUp};
 /// What is remembered of installs.
 #[derive(Debug, Default)]
 pub(in crate::controller) struct Attempts {
-    /// The generation that an object had right after we wrote it.
-    generations: Mutex<HashMap<Key, i64>>,
+    /// The objects that we wrote.
+    written: Mutex<HashMap<Key, Written>>,
     /// The objects that somebody else changes back.
     contests: Mutex<HashMap<Key, Contest>>,
     /// The installs that were given up.
     given_up: Mutex<HashMap<ObjectKey, GivenUp>>,
+}
+
+/// An object that we wrote.
+#[derive(Clone, Debug)]
+struct Written {
+    /// The ClusterServiceVersion for which we did last.
+    owner: ObjectKey,
+    /// The generation that it had right after that.
+    generation: i64,
 }
 
 /// How often an object is written back at once that somebody else changes.
@@ -68,17 +77,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Attempts {
-    /// Remembers what an object was like right after it was written.
-    pub(super) fn wrote(&self, key: Key, generation: i64) {
-        lock(&self.generations).insert(key, generation);
+    /// Remembers what an object was like right after it was written for a ClusterServiceVersion.
+    pub(super) fn wrote(&self, owner: &ObjectKey, key: Key, generation: i64) {
+        let owner = owner.clone();
+        lock(&self.written).insert(key, Written { owner, generation });
     }
 
     /// Tells which objects are as the API server wanted them when they were written.
     pub(super) fn settled(&self, mut seen: Seen, keys: Vec<Key>) -> Seen {
-        let generations = lock(&self.generations);
+        let written = lock(&self.written);
         for key in keys {
-            if let Some(generation) = generations.get(&key) {
-                seen = seen.settled(key, *generation);
+            if let Some(written) = written.get(&key) {
+                seen = seen.settled(key, written.generation);
             }
         }
         seen
@@ -121,10 +131,11 @@ impl Attempts {
         (seen, first)
     }
 
-    /// Forgets what is gone.
+    /// Forgets a ClusterServiceVersion that is gone, and what was written for it. What others of its namespace have
+    /// is theirs, also what they took over from it.
     pub(super) fn forget(&self, key: &ObjectKey) {
         lock(&self.given_up).remove(key);
-        lock(&self.generations).retain(|object, _| object.namespace != key.namespace);
+        lock(&self.written).retain(|_, written| written.owner != *key);
     }
 
     /// How things are compared to when an install was given up.
@@ -177,6 +188,38 @@ mod tests {
 
     use super::*;
     use crate::lifecycle::install::observe::differs;
+
+    #[test]
+    fn with_an_operator_is_forgotten_what_was_written_for_it_and_nothing_else() {
+        let attempts = Attempts::default();
+        let csv = |name: &str| ObjectKey::new("home", name);
+        let objects = [
+            ("one", Key::new("Deployment", "home", "one")),
+            ("one", Key::new("APIService", "", "v1.one")),
+            ("two", Key::new("Deployment", "home", "two")),
+            ("two", Key::new("MutatingWebhookConfiguration", "", "two")),
+        ];
+        for (owner, key) in objects {
+            attempts.wrote(&csv(owner), key, 1);
+        }
+        // The newer version took it over.
+        attempts.wrote(&csv("one"), Key::new("Service", "home", "shared"), 1);
+        attempts.wrote(&csv("two"), Key::new("Service", "home", "shared"), 2);
+        attempts.forget(&csv("one"));
+        let mut left: Vec<String> = lock(&attempts.written)
+            .keys()
+            .map(ToString::to_string)
+            .collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [
+                "Deployment home/two",
+                "MutatingWebhookConfiguration two",
+                "Service home/shared"
+            ]
+        );
+    }
 
     #[test]
     fn an_object_that_somebody_changes_back_is_written_a_few_times_and_then_left_for_a_while() {

@@ -79,7 +79,10 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
     for object in observe::writes(&desired, &world.seen) {
         note_contest(context, object, &world.seen);
         match applier.apply(object, How::ServerSideApply).await {
-            Ok(outcome) => context.attempts.wrote(Key::of(object), outcome.generation),
+            Ok(outcome) => {
+                let object = Key::of(object);
+                context.attempts.wrote(&key, object, outcome.generation);
+            }
             Err(error) => {
                 return failed(context, world, error.to_string(), failure_of(&error)).await;
             }

@@ -22,10 +22,13 @@ use crate::controller::queue::Next;
 use crate::controller::run::patching;
 use crate::lifecycle::components::Component;
 use crate::lifecycle::install::conversion;
+use crate::lifecycle::removal::cleanup;
 use crate::plan::apply::Applier;
 
 /// How soon is looked whether everything is gone.
 const SOON: Duration = Duration::from_millis(200);
+/// How long it takes until something is said about what is waited for: most of it is gone in a moment.
+const QUIET: Duration = Duration::from_secs(10);
 /// How long Pods may take to go, beyond the time that they have for it: one whose node is gone never does.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How long Kubernetes gives Pods that say nothing about it.
@@ -75,21 +78,42 @@ pub(super) async fn with_finalizer(
     status::patch(&context.client, &csv, &patch, "adding the finalizer").await
 }
 
-/// Removes what it leaves behind, and lets it go.
+/// Removes what it leaves behind, and lets it go. Tells what is in the way, if that takes long.
 pub(super) async fn finish(context: &Context, csv: ClusterServiceVersion) -> Result<Next, Error> {
     let all = context.caches.csvs.all();
     let others: Vec<&ClusterServiceVersion> = all.iter().map(|it| &**it).collect();
-    let now = context.now().0;
-    let is_done = clean_up(&context.client, &context.applier, &csv, &others, now).await?;
-    Ok(if is_done {
-        Next::Wait
-    } else {
-        Next::After(SOON)
-    })
+    let now = context.now();
+    let left = clean_up(&context.client, &context.applier, &csv, &others, now.0).await?;
+    if left.is_empty() {
+        return Ok(Next::Wait);
+    }
+    let deleted = csv.metadata.deletion_timestamp.as_ref().map(|it| it.0);
+    let waited = waited(deleted, now.0);
+    if waited >= QUIET
+        && let Some(news) = cleanup::status(&csv, &left, &now)
+    {
+        let (reason, message) = (news.reason.clone(), news.message.clone());
+        let csv = ClusterServiceVersion {
+            status: Some(news),
+            ..csv
+        };
+        context.write_status(&csv).await?;
+        let is_held = cleanup::is_held(&left);
+        status::tell(context, &csv, is_held, reason.as_str(), &message).await;
+    }
+    Ok(Next::patiently(waited, SOON))
+}
+
+/// How long something is on its way out.
+fn waited(since: Option<Timestamp>, now: Timestamp) -> Duration {
+    let age = since.map(|since| now.duration_since(since));
+    // By another clock it may begin only later.
+    let age = age.and_then(|age| Duration::try_from(age).ok());
+    age.unwrap_or_default()
 }
 
 /// Removes what a ClusterServiceVersion that was deleted leaves behind, and lets it go when there is
-/// nothing more. Tells whether that is so.
+/// nothing more. Tells what there is.
 ///
 /// Its rights go first. Where it converts objects, its Pods go next, and only then nobody converts any more: an
 /// operator that still runs would read objects of the old version with fields missing, and write that back.
@@ -99,20 +123,24 @@ pub(crate) async fn clean_up(
     csv: &ClusterServiceVersion,
     all: &[&ClusterServiceVersion],
     now: Timestamp,
-) -> Result<bool, Error> {
+) -> Result<Vec<Value>, Error> {
     let finalizers = csv.finalizers();
     if !finalizers
         .iter()
         .any(|it| it == labels::CSV_CLEANUP_FINALIZER)
     {
-        return Ok(true);
+        return Ok(Vec::new());
     }
-    if !remove_labelled(applier, &ObjectKey::of(csv)).await? {
-        return Ok(false);
+    let left = remove_labelled(applier, &ObjectKey::of(csv)).await?;
+    if !left.is_empty() {
+        return Ok(left);
     }
     let resets = conversion_resets(applier, csv, all).await?;
-    if !resets.is_empty() && !stop(applier, csv, now).await? {
-        return Ok(false);
+    if !resets.is_empty() {
+        let left = stop(applier, csv, now).await?;
+        if !left.is_empty() {
+            return Ok(left);
+        }
     }
     reset_conversions(client, &resets).await?;
     let rest: Vec<&String> = finalizers
@@ -123,7 +151,7 @@ pub(crate) async fn clean_up(
         "finalizers": rest, "resourceVersion": csv.resource_version(),
     }});
     status::patch(client, csv, &patch, "removing the finalizer").await?;
-    Ok(true)
+    Ok(Vec::new())
 }
 
 /// Removes what one left behind that went without us: somebody took its finalizer away, or nobody ran
@@ -144,10 +172,15 @@ pub(super) async fn sweep(context: &Context, key: &ObjectKey) -> Result<Next, Er
     let mut names = present
         .iter()
         .map(|csv| labels::owner_value(&csv.name_any()));
-    if names.any(|name| name == owner) || remove_labelled(&context.applier, key).await? {
+    if names.any(|name| name == owner) {
         return Ok(Next::Wait);
     }
-    Ok(Next::After(SOON))
+    let left = remove_labelled(&context.applier, key).await?;
+    if left.is_empty() {
+        return Ok(Next::Wait);
+    }
+    let waited = waited(cleanup::since(&left), context.now().0);
+    Ok(Next::patiently(waited, SOON))
 }
 
 /// Whether an InstallPlan is to bring it: what it needs comes first, and is not what it left behind. One
@@ -175,8 +208,8 @@ pub(super) fn is_left_by(component: &Component, key: &ObjectKey) -> bool {
         })
 }
 
-/// Removes what carries the labels of an operator; whether nothing is left of it.
-async fn remove_labelled(applier: &Applier, key: &ObjectKey) -> Result<bool, Error> {
+/// Removes what carries the labels of an operator, and tells what was there.
+async fn remove_labelled(applier: &Applier, key: &ObjectKey) -> Result<Vec<Value>, Error> {
     let selector = format!(
         "{}={},{}={},{}=ClusterServiceVersion",
         labels::OWNER,
@@ -185,30 +218,30 @@ async fn remove_labelled(applier: &Applier, key: &ObjectKey) -> Result<bool, Err
         key.namespace,
         labels::OWNER_KIND,
     );
-    let mut is_done = true;
+    let mut left = Vec::new();
     for (api_version, kind, namespace) in KINDS {
-        let left = applier
+        let found = applier
             .list(api_version, kind, namespace, &selector)
             .await?;
-        for object in left {
-            is_done = false;
+        for object in found {
             if object.pointer("/metadata/deletionTimestamp").is_none() {
                 applier.delete(&object).await?;
             }
+            left.push(object);
         }
     }
-    Ok(is_done)
+    Ok(left)
 }
 
-/// Deletes the Deployments of an operator, each of which stays until its Pods are gone. Tells whether all of them
-/// are, or have had their time.
+/// Deletes the Deployments of an operator, each of which stays until its Pods are gone. Tells those that are still
+/// there, and have not had their time.
 async fn stop(
     applier: &Applier,
     csv: &ClusterServiceVersion,
     now: Timestamp,
-) -> Result<bool, Error> {
+) -> Result<Vec<Value>, Error> {
     let namespace = csv.namespace().unwrap_or_default();
-    let mut is_done = true;
+    let mut left = Vec::new();
     for deployment in &csv.spec.install.spec.deployments {
         let asked = json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
@@ -223,12 +256,12 @@ async fn stop(
         }
         if live.pointer("/metadata/deletionTimestamp").is_none() {
             applier.delete_last(&live).await?;
-            is_done = false;
-        } else {
-            is_done &= has_had_its_time(&live, now);
+        } else if has_had_its_time(&live, now) {
+            continue;
         }
+        left.push(live);
     }
-    Ok(is_done)
+    Ok(left)
 }
 
 /// Whether an object is a ClusterServiceVersion's, and no other one's.

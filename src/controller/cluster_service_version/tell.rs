@@ -41,6 +41,10 @@ pub(in crate::controller) fn tell_of_copy(context: &Context, copy: &Copy) {
         let original = ObjectKey::new(&copy.copied_from, &copy.name);
         context.queues.copies.add_after(original, MANY);
         context.queues.olm_config.add_after((), MANY);
+        if copy.awaits_cleanup {
+            let itself = ObjectKey::new(&copy.namespace, &copy.name);
+            context.queues.csvs.add(itself);
+        }
     }
 }
 

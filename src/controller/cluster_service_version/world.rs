@@ -27,6 +27,7 @@ use crate::lifecycle::phase::{Contested, SinceGivenUp, Situation};
 use crate::lifecycle::provided_apis::Surface;
 use crate::lifecycle::replacement::Lineage;
 use crate::lifecycle::requirements::{ApiServiceFact, InvalidStrategy, Requirements};
+use crate::plan::apply;
 
 /// The kinds of which an operator may have some that it no longer asks for.
 const LEFTOVERS: [&str; 4] = [
@@ -197,6 +198,7 @@ impl<'a> World<'a> {
         let (seen, contested) = context.attempts.truces(Seen::new(objects), &keys);
         self.seen = context.attempts.settled(seen, keys);
         self.contested = contested;
+        self.look_for_former_services(context, &desired).await?;
         // By what it is now known that there is.
         let desired = match self.desired(&self.outlook.in_use) {
             Some(Ok(now)) => now,
@@ -212,6 +214,31 @@ impl<'a> World<'a> {
             let installation = self.installation.clone();
             self.installation =
                 observe::explain(installation, &desired, &self.seen, &pods, &self.now);
+        }
+        Ok(())
+    }
+
+    /// Looks whether the Services are there that are called in place of those that are asked for. What the version
+    /// before has is that one's to put right.
+    async fn look_for_former_services(
+        &mut self,
+        context: &Context,
+        desired: &Desired,
+    ) -> Result<(), Error> {
+        let home = self.csv.namespace().unwrap_or_default();
+        for service in observe::former_services(desired, &self.seen) {
+            if self.takes_over() && service.namespace == home {
+                continue;
+            }
+            let asked = json!({
+                "apiVersion": "v1", "kind": "Service",
+                "metadata": {"name": service.name, "namespace": service.namespace},
+            });
+            match context.applier.get(&asked).await {
+                Ok(Some(_)) | Err(apply::Error::Forbidden { .. }) => {}
+                Ok(None) => self.seen = std::mem::take(&mut self.seen).without(service),
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(())
     }

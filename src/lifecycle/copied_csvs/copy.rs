@@ -39,6 +39,9 @@ pub struct Copy {
     /// Hash of its status as it is: a status is written apart from the rest, and being killed in between
     /// must not go unnoticed.
     pub status_hash: String,
+    /// Whether it was deleted and waits for our finalizer. None that we make has it, but one that somebody made
+    /// by hand, or an original that somebody marked as a copy.
+    pub awaits_cleanup: bool,
 }
 
 impl Copy {
@@ -47,6 +50,8 @@ impl Copy {
     pub fn of(csv: &ClusterServiceVersion) -> Self {
         let annotation = |key: &str| csv.annotations().get(key).cloned().unwrap_or_default();
         let copied_from = csv.labels().get(labels::COPIED_FROM);
+        let is_deleted = csv.metadata.deletion_timestamp.is_some();
+        let mut finalizers = csv.finalizers().iter();
         Self {
             namespace: csv.namespace().unwrap_or_default(),
             name: csv.name_any(),
@@ -56,6 +61,7 @@ impl Copy {
             home: annotation(labels::OPERATOR_NAMESPACE),
             content_hash: annotation(labels::COPY_HASH),
             status_hash: hash(&csv.status),
+            awaits_cleanup: is_deleted && finalizers.any(|it| it == labels::CSV_CLEANUP_FINALIZER),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::services;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::install::InstallModeType;
 use crate::api::cluster_service_version::webhook::{WebhookDefinition, WebhookType};
+use crate::lifecycle::replacement;
 
 const CRD: &str = "CustomResourceDefinition";
 /// Where a webhook answers that says nothing about it.
@@ -159,14 +160,17 @@ fn check(csv: &ClusterServiceVersion, webhook: &WebhookDefinition) -> Result<(),
 }
 
 /// What has to be done about CRDs when a CSV goes: those that still ask its webhooks are told to convert by
-/// themselves, unless one of `heirs` (CSVs that stay) converts them. To be sent as merge patches, since
+/// themselves, unless one of `heirs` (CSVs that stay) answers in its place. To be sent as merge patches, since
 /// `webhook` has to go whoever wrote it.
 pub fn resets(
     csv: &ClusterServiceVersion,
     heirs: &[&ClusterServiceVersion],
     crds: &[Value],
 ) -> Vec<Value> {
-    let is_inherited = |name: &str| heirs.iter().any(|heir| crd_names(heir).contains(&name));
+    let is_inherited = |name: &str, service: &str| {
+        let mut heirs = heirs.iter();
+        heirs.any(|heir| home(heir) == home(csv) && answers_for(heir, name, service))
+    };
     let mut resets = Vec::new();
     for webhook in converting(csv) {
         let service = services::service_name(&webhook.deployment_name);
@@ -178,11 +182,22 @@ pub fn resets(
             };
             let asks_us = asked("name") == service && asked("namespace") == home(csv);
             let is_ours = webhook.conversion_crds.iter().any(|ours| ours == name);
-            if is_ours && asks_us && !is_inherited(name) {
+            if is_ours && asks_us && !is_inherited(name, &service) {
                 let none = json!({ "strategy": "None", "webhook": null });
                 resets.push(with_conversion(name, &none));
             }
         }
     }
     resets
+}
+
+/// Whether a CSV has begun to install a webhook that converts a CRD behind a Service of its namespace. One that has not
+/// may never get there, and one behind another Service tells the CRD so when it can answer.
+fn answers_for(heir: &ClusterServiceVersion, crd: &str, service: &str) -> bool {
+    let mut webhooks = converting(heir);
+    replacement::has_begun(heir)
+        && webhooks.any(|webhook| {
+            services::service_name(&webhook.deployment_name) == service
+                && webhook.conversion_crds.iter().any(|name| name == crd)
+        })
 }

@@ -34,6 +34,7 @@ pub struct Seen {
     objects: BTreeMap<Key, Value>,
     settled: BTreeMap<Key, i64>,
     left: BTreeSet<Key>,
+    dead: BTreeSet<Key>,
 }
 
 /// Names only: Secrets are among the objects.
@@ -51,6 +52,7 @@ impl Seen {
             objects: objects.map(|object| (Key::of(&object), object)).collect(),
             settled: BTreeMap::new(),
             left: BTreeSet::new(),
+            dead: BTreeSet::new(),
         }
     }
 
@@ -73,6 +75,13 @@ impl Seen {
     #[must_use]
     pub fn leaving(mut self, key: Key) -> Self {
         self.left.insert(key);
+        self
+    }
+
+    /// Tells of a Service that somebody calls, that is not there, and that nobody will bring back.
+    #[must_use]
+    pub fn without(mut self, service: Key) -> Self {
+        self.dead.insert(service);
         self
     }
 
@@ -340,13 +349,14 @@ fn pending<'a>(desired: &'a Desired, seen: &Seen) -> Vec<(&'a Value, String)> {
 /// Whether a caller is not to be changed or made yet: it calls somebody else, such as the version before,
 /// or that version is there and has callers of its own, and the Deployment that it should call is not
 /// up. The API goes on working until the new version can take over, and if that never happens, just goes
-/// on.
+/// on. Where nobody answers any more there is nothing to wait for; who comes up may even need to be called for that.
 fn caller_has_to_wait(caller: &Value, desired: &Desired, seen: &Seen) -> bool {
     let Some(wanted) = called(caller) else {
         return false;
     };
     let changes_hands = match seen.get(&Key::of(caller)) {
-        Some(live) => called(live).is_some_and(|current| current != wanted),
+        Some(live) => called(live)
+            .is_some_and(|current| current != wanted && !seen.dead.contains(&current.key())),
         None => desired.takes_over,
     };
     changes_hands && !answers(wanted.service, desired, seen)
@@ -385,6 +395,25 @@ struct Called<'a> {
     port: Option<i64>,
 }
 
+impl Called<'_> {
+    /// The Service that is called.
+    fn key(&self) -> Key {
+        Key::new("Service", self.namespace, self.service)
+    }
+}
+
+/// The Services that are called now, by those who are asked to call another one: whoever reads the cluster should look
+/// whether they are there, and tell if not ([`Seen::without`]).
+pub fn former_services(desired: &Desired, seen: &Seen) -> BTreeSet<Key> {
+    let callers = desired.callers.iter();
+    let former = callers.filter_map(|caller| {
+        let wanted = called(caller)?.key();
+        let current = called(seen.get(&Key::of(caller))?)?.key();
+        (current != wanted).then_some(current)
+    });
+    former.collect()
+}
+
 /// Where a caller says whom it calls, and whom it trusts.
 const CLIENT_CONFIGS: [&str; 3] = [
     "/spec",
@@ -411,7 +440,7 @@ pub(super) fn bundles<'a>(
 pub(super) fn service_called(caller: &Value, seen: &Seen) -> Option<Key> {
     let (wanted, now) = (called(caller)?, called(seen.get(&Key::of(caller))?)?);
     let is_same = now.service == wanted.service && now.namespace == wanted.namespace;
-    is_same.then(|| Key::new("Service", now.namespace, now.service))
+    is_same.then(|| now.key())
 }
 
 fn called(caller: &Value) -> Option<Called<'_>> {

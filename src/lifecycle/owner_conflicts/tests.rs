@@ -58,6 +58,10 @@ fn fact(namespace: &str, name: &str, phase: Option<CsvPhase>) -> ApiServiceFact 
 #[case::is_its_own(fact("ns", "new", Some(CsvPhase::Pending)), true)]
 #[case::is_of_the_one_it_replaces(fact("ns", "old", Some(CsvPhase::Failed)), true)]
 #[case::is_of_one_that_is_being_replaced(fact("ns", "x", Some(CsvPhase::Replacing)), true)]
+#[case::is_of_one_that_is_being_replaced_elsewhere(
+    fact("far", "x", Some(CsvPhase::Replacing)),
+    false
+)]
 #[case::is_of_one_that_leaves(fact("far", "x", Some(CsvPhase::Deleting)), true)]
 #[case::was_left_behind(fact("ns", "gone", None), true)]
 #[case::is_of_another(fact("ns", "x", Some(CsvPhase::Succeeded)), false)]

@@ -72,6 +72,9 @@ impl Removal {
         let (Move::Act(stage) | Move::Wait(stage)) = self.next() else {
             return false;
         };
+        if stage.step == Step::DeleteOperator && self.cleanup.contains(HELD_BY) {
+            return true;
+        }
         let mut objects = stage.objects.iter();
         objects.any(|it| it.comes_back || !it.held_by().is_empty())
     }
@@ -102,7 +105,11 @@ impl Removal {
             }
             Step::DeleteOperator => (
                 OPERATOR_PRESENT,
-                format!("removing {objects}{}", self.returning()),
+                format!(
+                    "removing {objects}{}{}",
+                    self.returning(),
+                    self.cleaning_up()
+                ),
             ),
             Step::DeleteLeftovers => (
                 OPERATOR_PRESENT,
@@ -169,6 +176,14 @@ impl Removal {
             (true, false) => {
                 "; the operator does not run and works off no finalizers: mend it, or remove them by hand"
             }
+        }
+    }
+
+    /// What the operator leaves outside of its namespace, and takes long to go.
+    fn cleaning_up(&self) -> String {
+        match self.cleanup.as_str() {
+            "" => String::new(),
+            cleanup => format!("; {cleanup}"),
         }
     }
 
@@ -247,7 +262,7 @@ impl Goes {
 
     /// The finalizers that it waits for, if it is on its way out. Those that Chandler and Kubernetes work off
     /// are no news.
-    fn held_by(&self) -> Vec<&str> {
+    pub(super) fn held_by(&self) -> Vec<&str> {
         let finalizers = self.finalizers.iter().map(String::as_str);
         let of_others = finalizers.filter(|it| !WORKED_OFF.contains(it));
         of_others.filter(|_| self.is_going).collect()
@@ -255,7 +270,7 @@ impl Goes {
 }
 
 /// What to do about an object that is held.
-fn advice(held: &Goes) -> String {
+pub(super) fn advice(held: &Goes) -> String {
     let Reference {
         api_version,
         kind,
@@ -278,7 +293,7 @@ fn advice(held: &Goes) -> String {
 }
 
 /// The first objects by name, with what holds them, and how many more there are.
-fn named(objects: &[Goes]) -> String {
+pub(super) fn named(objects: &[Goes]) -> String {
     let mut told: Vec<&Goes> = objects.iter().collect();
     // Those that need somebody come first.
     told.sort_by_key(|it| it.finalizers.is_empty());

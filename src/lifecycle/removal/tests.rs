@@ -634,6 +634,26 @@ fn what_is_held_is_told_with_what_holds_it_and_what_to_do() {
 }
 
 #[test]
+fn what_a_deleted_operator_waits_for_is_told() {
+    let mut facts = facts();
+    let deleted = Arc::make_mut(&mut facts.csvs[0]);
+    deleted.metadata.deletion_timestamp =
+        serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+    deleted.metadata.finalizers = Some(vec![labels::CSV_CLEANUP_FINALIZER.to_owned()]);
+    let removal = plan(&facts, &operator());
+    let (_, before) = removal.told().unwrap();
+    assert!(!removal.is_held(), "{before}");
+    let says = |message: &str| json!({"reason": "WaitingOnCleanup", "message": message});
+    let held = "it was deleted, and goes when this is gone: ClusterRole a (held by b)";
+    Arc::make_mut(&mut facts.csvs[0]).status = serde_json::from_value(says(held)).unwrap();
+    let removal = plan(&facts, &operator());
+    assert!(removal.is_held());
+    let (_, message) = removal.told().unwrap();
+    assert!(message.ends_with(held), "{message}");
+    assert!(is_news(&before, &message));
+}
+
+#[test]
 fn others_that_a_crd_waits_for_are_told_as_what_they_are() {
     let mut shared = with_going_owner("Everything");
     shared.crds[0].objects = Ok(Vec::new());

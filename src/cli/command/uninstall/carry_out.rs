@@ -25,7 +25,7 @@ use crate::cli::failure::Failure;
 use crate::cli::operations::uninstall::{Preview, outside};
 use crate::cli::printer;
 use crate::controller::removal::{Error, Remover, Surroundings, clean_up, set_finalizer};
-use crate::lifecycle::removal::{Move, plan};
+use crate::lifecycle::removal::{Move, cleanup, plan};
 
 /// How often is looked.
 const PERIOD: Duration = Duration::from_millis(300);
@@ -154,6 +154,7 @@ async fn from_here(
     }
     // What a ClusterServiceVersion has elsewhere goes before it does, and not before it was deleted: until then it
     // may have custom resources to work off, with those very rights.
+    let mut held = String::new();
     let csvs: Vec<&ClusterServiceVersion> = surroundings.csvs.iter().map(|it| &**it).collect();
     for stage in &removal.stages {
         for goes in stage.objects.iter().filter(|it| it.is_going) {
@@ -162,14 +163,17 @@ async fn from_here(
                 .filter(|csv| csv.metadata.deletion_timestamp.is_some());
             if let Some(csv) = deleted.find(|csv| csv.uid().is_some_and(|uid| uid == goes.uid)) {
                 let now = Timestamp::now();
-                clean_up(&remover.client, &remover.applier, csv, &csvs, now).await?;
+                let left = clean_up(&remover.client, &remover.applier, csv, &csvs, now).await?;
+                if cleanup::is_held(&left) {
+                    held = format!("; {}", cleanup::words(&left));
+                }
             }
         }
     }
     let name = subscription.name_any();
     Ok(removal
         .told()
-        .map(|(_, message)| format!("{name}: {message}")))
+        .map(|(_, message)| format!("{name}: {message}{held}")))
 }
 
 /// What goes by itself where somebody looks after the cluster.

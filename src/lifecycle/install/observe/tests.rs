@@ -394,6 +394,25 @@ fn all_calls_go_to_the_version_before_until_the_new_one_is_ready() {
 }
 
 #[test]
+fn where_nobody_answers_any_more_the_new_one_is_called_at_once() {
+    let (mut csv, seen) = renamed();
+    // Such as one of another namespace that was never told of this one.
+    csv.spec.replaces = String::new();
+    let own = certificates(&csv);
+    let desired = install_with(&csv, &own, None, &seen);
+    let former = former_services(&desired, &seen);
+    let service = Key::new("Service", "home", "op-service");
+    assert_eq!(former, BTreeSet::from([service.clone()]));
+    let mut waiting = seen.clone();
+    let written = apply(&desired, &mut waiting, false);
+    assert!(!written.contains(&CALLS[4].to_owned()), "{written:?}");
+    let mut seen = seen.without(service);
+    let written = apply(&desired, &mut seen, false);
+    assert!(written.contains(&CALLS[4].to_owned()), "{written:?}");
+    assert_eq!(former_services(&desired, &seen), BTreeSet::new());
+}
+
+#[test]
 fn the_version_before_may_serve_as_another_account_until_the_new_one_is_ready() {
     let (mut csv, certificates, mut seen) = moved();
     csv.spec.install.spec.deployments[0].spec["template"]["spec"]["serviceAccountName"] =
