@@ -149,7 +149,9 @@ async fn failed(
     if failure != Failure::Passing {
         let config = world.config.as_ref();
         let attempts = &context.attempts;
-        attempts.give_up(context, world.csv, config).await?;
+        attempts
+            .give_up(context, world.csv, config, failure)
+            .await?;
     }
     Ok(InstallOutcome::Failed { message, failure })
 }
