@@ -277,6 +277,14 @@ pub fn after_renewal(
     renewal::after(csv, outcome, now)
 }
 
+/// What an operator that runs tells besides, if there is anything: an object that somebody else changes back, or that
+/// its OperatorCondition cannot be kept.
+pub fn remark(status: &ClusterServiceVersionStatus) -> Option<&str> {
+    let rest = status.message.strip_prefix(installing::COMPLETED)?;
+    rest.strip_prefix("; ")
+        .filter(|_| status.phase == CsvPhase::Succeeded)
+}
+
 fn within_group(situation: &Situation<'_>, phase: &CsvPhase, group: &OperatorGroup) -> Course {
     if let Err(course) = group::accepts(situation, group) {
         return *course;

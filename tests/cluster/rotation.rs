@@ -24,7 +24,7 @@ use crate::support::wares::stable;
 /// How long before its end a certificate is renewed.
 const DAY: Duration = Duration::from_hours(24);
 /// How long the first certificate is to be used: until then the operator has to run, on a real node that others use.
-const SOON: Duration = Duration::from_secs(120);
+const SOON: Duration = Duration::from_mins(2);
 
 #[tokio::test]
 async fn certificates_are_renewed_under_load_without_a_failed_request() {

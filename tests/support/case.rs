@@ -27,7 +27,7 @@ use super::dump;
 
 /// How long whatever a test waits for on a cluster may take. It costs nothing where all goes well, and has to be
 /// enough on a real node with several tests at once on two cores that do something else besides.
-pub const DEADLINE: Duration = Duration::from_secs(180);
+pub const DEADLINE: Duration = Duration::from_mins(3);
 
 /// What a test has at hand.
 pub struct Case {

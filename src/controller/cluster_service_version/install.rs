@@ -31,12 +31,12 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
     let ours = context.applier.writing_for(Writer::Lifecycle);
     let applier = match installer(context, &key).await? {
         Ok(applier) => applier,
-        Err(message) => return Ok(passing(message)),
+        Err(message) => return Ok(passing(&message)),
     };
     let now = context.now();
     let renewed = match certificates::renew(csv, &world.outlook, &now) {
         Ok(renewed) => renewed,
-        Err(error) => return Ok(passing(error)),
+        Err(error) => return Ok(passing(&error)),
     };
     let certificates_made = renewed != world.outlook.in_use;
     let certificates_until = certificates::rotate_at(&renewed);
@@ -46,7 +46,7 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
             let message = error.to_string();
             return failed(context, world, message, Failure::Senseless).await;
         }
-        None => return Ok(passing("the namespace has no OperatorGroup of its own")),
+        None => return Ok(passing(&"the namespace has no OperatorGroup of its own")),
     };
     // Before it begins to run.
     if rights::serves_all(context, &key.namespace) == Some(true) {
@@ -54,13 +54,13 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
             Err(Error::Object(error @ apply::Error::Forbidden { .. })) => {
                 return failed(context, world, error.to_string(), Failure::Forbidden).await;
             }
-            Err(error) => return Ok(passing(error)),
+            Err(error) => return Ok(passing(&error)),
             Ok(()) => {}
         }
     }
     for tiding in observe::tidings(&desired, &world.seen, &renewed) {
         if let Err(error) = tell_whom_to_trust(context, &tiding).await {
-            return Ok(passing(error));
+            return Ok(passing(&error));
         }
     }
     for object in observe::writes(&desired, &world.seen) {
@@ -74,12 +74,12 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
     }
     for leftover in &desired.leftovers {
         if let Err(error) = delete(&ours, leftover).await {
-            return Ok(passing(error));
+            return Ok(passing(&error));
         }
     }
     for former in former_names(csv) {
         if let Err(error) = delete_former(&ours, csv, &former).await {
-            return Ok(passing(error));
+            return Ok(passing(&error));
         }
     }
     Ok(InstallOutcome::Done {
@@ -93,27 +93,27 @@ pub(super) async fn renew(context: &Context, world: &World<'_>) -> Result<Instal
     let csv = world.csv;
     let applier = match installer(context, &ObjectKey::of(csv)).await? {
         Ok(applier) => applier,
-        Err(message) => return Ok(passing(message)),
+        Err(message) => return Ok(passing(&message)),
     };
     let now = context.now();
     let renewal = match renewal::renewal(csv, &world.outlook, &world.seen, &now) {
         Ok(renewal) => renewal,
-        Err(error) => return Ok(passing(error)),
+        Err(error) => return Ok(passing(&error)),
     };
     for tiding in &renewal.tidings {
         if let Err(error) = tell_whom_to_trust(context, tiding).await {
-            return Ok(passing(error));
+            return Ok(passing(&error));
         }
     }
     for secret in &renewal.secrets {
         if let Err(error) = applier.apply(secret, How::ServerSideApply).await {
-            return Ok(passing(error));
+            return Ok(passing(&error));
         }
     }
     for mark in &renewal.marks {
         let deployment = object_of(&mark.deployment);
         if let Err(error) = applier.change(&deployment, &mark.patch()).await {
-            return Ok(passing(error));
+            return Ok(passing(&error));
         }
     }
     Ok(InstallOutcome::Done {
@@ -133,7 +133,7 @@ async fn installer(context: &Context, key: &ObjectKey) -> Result<Result<Applier,
 }
 
 /// It failed, and is tried again soon. It is said: what lasts would otherwise be known from the log alone.
-fn passing(why: impl ToString) -> InstallOutcome {
+fn passing(why: &impl ToString) -> InstallOutcome {
     InstallOutcome::Failed {
         message: why.to_string(),
         failure: Failure::Passing,
