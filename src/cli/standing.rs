@@ -7,7 +7,7 @@ use super::upgrade::Upgrade;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
 use crate::api::subscription::Subscription;
-use crate::lifecycle::replacement;
+use crate::lifecycle::{phase, replacement};
 
 /// How a Subscription is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -120,6 +120,10 @@ impl Standing {
         let mut standing = Self::of(subscription);
         if let Some(running) = running(&standing.installed_csv, csvs) {
             standing.running_csv = running.name_any();
+            let remark = running.status.as_ref().and_then(phase::remark);
+            if let Some(remark) = remark {
+                tell(&mut standing.messages, remark.to_owned());
+            }
         }
         standing.upgrade = Upgrade::of(subscription, &standing, csvs);
         standing
@@ -249,6 +253,33 @@ mod tests {
         assert_eq!(standing.word(), "healthy");
         assert!(standing.text().contains("installed  gopher.v1.0.0"));
         assert_eq!(standing.messages, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_goes_wrong_beside_one_that_runs_is_told() {
+        let gopher = subscription(&json!({
+            "state": "AtLatestKnown", "installedCSV": "gopher.v1.0.0", "currentCSV": "gopher.v1.0.0",
+            "conditions": [{"type": "Healthy", "status": "True", "message": "it runs"}],
+        }));
+        let completed = "install strategy completed with no errors";
+        for (trouble, told) in [
+            (
+                "; but ConfigMap a is changed back",
+                vec!["but ConfigMap a is changed back"],
+            ),
+            ("; beside that, no room", vec!["beside that, no room"]),
+            ("", vec![]),
+        ] {
+            let csv: ClusterServiceVersion = serde_json::from_value(json!({
+                "metadata": {"name": "gopher.v1.0.0"},
+                "spec": {"displayName": "", "install": {}},
+                "status": {"phase": "Succeeded", "message": format!("{completed}{trouble}")},
+            }))
+            .unwrap();
+            let standing = Standing::among(&gopher, &[&csv]);
+            assert_eq!(standing.word(), "healthy");
+            assert_eq!(standing.messages, told);
+        }
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub(super) use self::attempts::Attempts;
 pub(super) use self::copies::reconcile as copy;
 pub(crate) use self::removal::clean_up;
 pub(super) use self::rights::bring_to;
+use self::status::Troubles;
 pub(super) use self::tell::{
     look_at_copies, look_at_everything, tell_all, tell_of_component, tell_of_copy, tell_of_csv,
     tell_of_group, tell_of_subscription,
@@ -75,15 +76,26 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
         return Ok(Next::Wait);
     }
     let csv = removal::with_finalizer(context, csv).await?;
-    // Before it runs, so that an operator finds it when it starts.
-    operator_condition::ensure(context, &csv).await?;
+    // Before it runs, so that an operator finds it when it starts. One whose namespace does not take it runs
+    // nevertheless, and says so.
+    let ensured = operator_condition::ensure(context, &csv).await;
+    let mut troubles = Troubles::default();
+    if let Err(error) = &ensured
+        && error.is_lasting()
+    {
+        troubles.note(format!("its OperatorCondition cannot be kept: {error}"));
+    }
     let was_running = is_running(&csv);
-    let (csv, next) = steps(context, csv).await?;
+    let (csv, next) = steps(context, csv, troubles).await?;
     rights::keep(context, &csv).await?;
     if !was_running && is_running(&csv) {
         copies::tell_if_disabled(context, &csv).await;
     }
-    let rest = rest(context, key);
+    let rest = match ensured {
+        Ok(()) => rest(context, key),
+        Err(error) if error.is_lasting() => FAILED,
+        Err(error) => return Err(error),
+    };
     Ok(Next::After(match next {
         Next::After(sooner) => sooner.min(rest),
         _ => rest,
@@ -110,16 +122,18 @@ fn is_running(csv: &ClusterServiceVersion) -> bool {
 async fn steps(
     context: &Context,
     mut csv: ClusterServiceVersion,
+    mut troubles: Troubles,
 ) -> Result<(ClusterServiceVersion, Next), Error> {
     let mut next = Next::Wait;
     for _ in 0..MOST_STEPS {
+        troubles.set_apart(&mut csv);
         let neighbours = Neighbours::of(context, &csv);
         let before = csv.clone();
         let world = World::read(context, &before, &neighbours).await?;
         let decision = phase::next(&world.situation());
         let is_news = decision.status.is_some();
         next = after(&csv, &decision, &context.now());
-        csv = status::write(context, csv, &decision).await?;
+        csv = status::write(context, csv, &decision, &mut troubles).await?;
         let mut is_done = !is_news;
         for action in &decision.actions {
             match action {
@@ -137,17 +151,16 @@ async fn steps(
                     let decision = phase::after_install(&csv, &outcome, &context.now());
                     is_done = decision.status.is_none();
                     next = after(&csv, &decision, &context.now());
-                    csv = status::write(context, csv, &decision).await?;
+                    csv = status::write(context, csv, &decision, &mut troubles).await?;
                 }
                 Action::Renew => {
-                    let outcome = install::install(context, &world).await?;
+                    let outcome = install::renew(context, &world).await?;
                     if let InstallOutcome::Failed { message, .. } = &outcome {
-                        let csv = ObjectKey::of(&csv);
-                        tracing::warn!(%csv, %message, "certificates that are due could not be renewed");
+                        troubles.note(format!("its certificates could not be renewed: {message}"));
                     }
                     let decision = phase::after_renewal(&csv, &outcome, &context.now());
                     next = after(&csv, &decision, &context.now());
-                    csv = status::write(context, csv, &decision).await?;
+                    csv = status::write(context, csv, &decision, &mut troubles).await?;
                 }
                 Action::DeleteDeployments => install::delete_deployments(context, &csv).await?,
                 // Who looks after the group looks after its roles.
@@ -163,6 +176,7 @@ async fn steps(
             break;
         }
     }
+    let csv = status::write_troubles(context, csv, &mut troubles).await?;
     Ok((csv, next))
 }
 

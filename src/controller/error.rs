@@ -45,6 +45,21 @@ impl Error {
         matches!(source, kube::Error::Api(status) if status.code == 409 || status.code == 404)
     }
 
+    /// Somebody may have to do something before it is over: what is written is refused by a rule of the cluster.
+    pub(crate) fn is_lasting(&self) -> bool {
+        use crate::plan::apply;
+        match self {
+            Self::Api {
+                source: kube::Error::Api(status),
+                ..
+            } => matches!(status.code, 400 | 403 | 422),
+            Self::Object(apply::Error::Forbidden { .. } | apply::Error::Quota { .. })
+            | Self::NotAllowed(_) => true,
+            Self::Object(error) => error.is_permanent(),
+            Self::Api { .. } | Self::Interrupted(_) => false,
+        }
+    }
+
     /// What the API server said, if it is that somebody may not do it.
     pub(crate) fn refusal(&self) -> Option<&str> {
         match self {

@@ -8,7 +8,7 @@
 //!
 //! - [`state`]: the answers that the phase of a ClusterServiceVersion is decided by
 //! - [`deployments`], [`subscription_config`]: the Deployments
-//! - [`services`], [`certificates`]: what lets others call them
+//! - [`services`], [`certificates`], [`renewal`]: what lets others call them
 //! - [`webhooks`], [`conversion`], [`api_services`]: who calls them, and what for
 //! - [`target_rbac`]: rights in the namespaces that the operator serves
 //! - [`former_names`]: what old releases of OLM called otherwise
@@ -29,6 +29,7 @@ pub mod object;
 pub mod observe;
 mod pod;
 mod quantity;
+pub mod renewal;
 pub mod services;
 pub mod state;
 pub mod subscription_config;

@@ -36,7 +36,8 @@
 //! - What does not know of the certificate in use, such as a Deployment with the hash of another CA or an
 //!   APIService that trusts another, is written again as any drift is. OLM fails, and makes everything anew.
 //!   A CA that expired is renewed from Pending and not from Failed.
-//! - Certificates are renewed in every phase, as long as what serves with them is there.
+//! - Certificates are renewed in every phase, as long as what serves with them is there, and nothing else is
+//!   written for that of what lacks something.
 //! - An install that was given up is tried again when anything changes that it depends on, and from time
 //!   to time; OLM does so when roles or bindings change.
 //! - What somebody else changes back whenever it is written is left for a while, longer each time, which is
@@ -56,6 +57,7 @@ mod renewal;
 mod replacing;
 mod status;
 mod succeeded;
+mod trouble;
 pub mod webhooks;
 
 use std::collections::BTreeMap;
@@ -64,6 +66,7 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use self::course::{Course, Standing};
+pub use self::trouble::{with_trouble, without_trouble};
 use super::install::state::{ApiServices, Certificates, Installation};
 use super::provided_apis::Surface;
 use super::replacement::{self, Lineage};
@@ -114,6 +117,9 @@ pub struct Situation<'a> {
     pub certificates: &'a Certificates,
     /// When the first of them has to be renewed, if there are any.
     pub rotate_at: Option<&'a Time>,
+    /// Whether one that Pods serve with has to be renewed, or they do not know of it yet: what
+    /// [`renewal::is_due`](super::install::renewal::is_due) said.
+    pub is_renewal_due: bool,
     /// How the APIs that it serves are.
     pub served_apis: &'a ApiServices,
     /// What somebody else changes back whenever it is written, and what is left so for a while.
@@ -180,7 +186,8 @@ pub enum Action {
     /// Write what the strategy asks for, renewing certificates where they are due, and hand the
     /// outcome to [`after_install`].
     Install,
-    /// Renew the certificates that are due, and hand the outcome to [`after_renewal`].
+    /// Renew the certificates that Pods serve with and that are due or lost, and write nothing else
+    /// ([`renewal`](super::install::renewal)); hand the outcome to [`after_renewal`].
     Renew,
     /// Delete the Deployments of the strategy, those that exist.
     DeleteDeployments,
@@ -270,6 +277,14 @@ pub fn after_renewal(
     now: &Time,
 ) -> Decision {
     renewal::after(csv, outcome, now)
+}
+
+/// What an operator that runs tells besides, if there is anything: an object that somebody else changes back, or that
+/// its OperatorCondition cannot be kept.
+pub fn remark(status: &ClusterServiceVersionStatus) -> Option<&str> {
+    let rest = status.message.strip_prefix(installing::COMPLETED)?;
+    rest.strip_prefix("; ")
+        .filter(|_| status.phase == CsvPhase::Succeeded)
 }
 
 fn within_group(situation: &Situation<'_>, phase: &CsvPhase, group: &OperatorGroup) -> Course {

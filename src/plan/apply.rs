@@ -228,6 +228,25 @@ impl Applier {
         }
     }
 
+    /// Changes a part of an object that is there, by a merge patch. Nothing if it is gone.
+    pub async fn change(&self, object: &Value, patch: &Value) -> Result<(), Error> {
+        let target = Target::of(object)?;
+        let kind = self.kind(&target).await?;
+        let url = format!(
+            "{}?fieldManager={}",
+            kind.item(target.namespace(), &target.name),
+            self.writer.field_manager()
+        );
+        match self
+            .write(Method::PATCH, &url, Body::MergePatch(patch))
+            .await
+        {
+            Ok(_) => Ok(()),
+            Err(refusal) if refusal.is_not_found() => Ok(()),
+            Err(refusal) => Err(self.explain(refusal, &target, &kind)),
+        }
+    }
+
     async fn create(&self, object: &Value, target: &Target, kind: &Kind) -> Result<Applied, Error> {
         // Looked at first, so that a plan that is carried out again needs no right to create what is
         // there, and admission sees no pointless attempts.

@@ -1,6 +1,6 @@
 //! ServiceAccounts: those that operators run as, and those that install them.
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{
     CsvPhase, CsvReason, InstallPlanConditionType, InstallPlanPhase, RequirementState, StepStatus,
@@ -8,16 +8,16 @@ use chandler::api::conditions::{
 use chandler::api::install_plan::InstallPlan;
 use chandler::api::operator_group::OperatorGroup;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role};
-use kube::api::{Api, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::{Resource, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::support::case::{Case, on_cluster};
 use crate::support::life::{requirement, status};
 use crate::support::scene::Scene;
-use crate::support::wares::stable;
+use crate::support::wares::{Operator, stable};
 
 /// Creates an object of a kind that is in no namespace.
 async fn create<K>(scene: &Scene<'_>, object: Value) -> anyhow::Result<()>
@@ -136,6 +136,89 @@ async fn a_csv_waits_for_its_service_account_and_for_every_rule() {
     .await;
 }
 
+/// Gives the account `gopher` a right of the whole cluster.
+async fn grant_everywhere(scene: &Scene<'_>, rule: &Value) -> anyhow::Result<()> {
+    // By the labels it goes with the operator.
+    let metadata = json!({"name": format!("{}-gopher", scene.namespace), "labels": {
+        "olm.managed": "true", "olm.owner": "gopher.v1.0.0",
+        "olm.owner.namespace": scene.namespace, "olm.owner.kind": "ClusterServiceVersion",
+    }});
+    let role = json!({"metadata": metadata, "rules": [rule]});
+    create::<ClusterRole>(scene, role).await?;
+    let binding = json!({
+        "metadata": metadata,
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": metadata["name"]},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": "gopher", "namespace": scene.namespace},
+        ],
+    });
+    create::<ClusterRoleBinding>(scene, binding).await
+}
+
+/// Has an operator whose API is there wait for a right of its account, and then run with it.
+async fn waits_for_right(
+    scene: &Scene<'_>,
+    gopher: &Operator,
+    api: &str,
+    rule: &Value,
+) -> anyhow::Result<()> {
+    let account = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"name": "gopher", "labels": {"olm.managed": "true"}},
+    });
+    scene.create(account).await?;
+    scene.by_hand(gopher).await?;
+    let name = gopher.csv_name();
+    let csv = scene.because(&name, CsvReason::RequirementsNotMet).await?;
+    ensure!(status(&csv).phase == CsvPhase::Pending, "{csv:?}");
+    let there = requirement(&csv, api).context("the API is not told of")?;
+    ensure!(there.status == RequirementState::Present, "{there:?}");
+    let lacks = requirement(&csv, "gopher").context("the account is not told of")?;
+    let rules: Vec<_> = lacks.dependents.iter().map(|it| &it.status).collect();
+    ensure!(
+        lacks.status == RequirementState::PresentNotSatisfied
+            && rules == [&RequirementState::NotSatisfied],
+        "{lacks:?}"
+    );
+    ensure!(scene.names::<Deployment>().await?.is_empty());
+    grant_everywhere(scene, rule).await?;
+    let csv = scene.in_phase(&name, CsvPhase::Succeeded).await?;
+    let met = requirement(&csv, "gopher").context("the account is not told of")?;
+    ensure!(met.status == RequirementState::Present, "{met:?}");
+    scene.delete_csv(&name).await
+}
+
+#[tokio::test]
+async fn a_csv_whose_crd_is_there_waits_for_the_rights_to_it() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0").owns("Gopher");
+        let rule = json!({
+            "apiGroups": [gopher.group], "resources": ["gophers"], "verbs": ["create", "delete"],
+        });
+        let gopher = gopher.may(&rule);
+        scene.with_crd(&gopher, "Gopher").await?;
+        waits_for_right(&scene, &gopher, &gopher.crd_name("Gopher"), &rule).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_csv_whose_api_service_answers_waits_for_the_right_to_a_path() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let rule = json!({"nonResourceURLs": ["/osb", "/osb/*"], "verbs": ["put", "get"]});
+        let required =
+            json!([{"name": "deployments", "group": "apps", "version": "v1", "kind": "Deployment"}]);
+        let gopher = scene
+            .operator("gopher", "1.0.0")
+            .may_everywhere(&rule)
+            .csv_with(json!({"spec": {"apiservicedefinitions": {"required": required}}}));
+        waits_for_right(&scene, &gopher, "v1.apps", &rule).await
+    })
+    .await;
+}
+
 /// A namespace whose group installs as an account that may do nothing.
 async fn with_weak_installer(case: &Case) -> anyhow::Result<Scene<'_>> {
     let scene = Scene::without_group(case).await?;
@@ -170,7 +253,6 @@ async fn strengthen(scene: &Scene<'_>) -> anyhow::Result<()> {
 /// Waits until an operator failed because its installer may not install it.
 async fn is_refused(scene: &Scene<'_>, csv: &str) -> anyhow::Result<()> {
     let account = format!("system:serviceaccount:{}:weak", scene.namespace);
-    // It may be tried again at once: others change roles of the cluster meanwhile.
     let is_so = |csv: &ClusterServiceVersion| {
         let status = status(csv);
         status.phase == CsvPhase::Failed
@@ -180,6 +262,55 @@ async fn is_refused(scene: &Scene<'_>, csv: &str) -> anyhow::Result<()> {
     };
     scene.until(csv, "refused", is_so).await?;
     Ok(())
+}
+
+/// How often a ClusterServiceVersion went round through its phases because something changed.
+async fn rounds(scene: &Scene<'_>, csv: &str) -> anyhow::Result<usize> {
+    let of = ListParams::default().fields(&format!(
+        "reason=DetectedClusterChange,involvedObject.name={csv}"
+    ));
+    Ok(scene.api::<Event>().list(&of).await?.items.len())
+}
+
+#[tokio::test]
+async fn rights_of_others_are_no_reason_to_begin_an_install_anew() {
+    on_cluster(async |case| {
+        let scene = with_weak_installer(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0");
+        let csv = gopher.csv_name();
+        scene.by_hand(&gopher).await?;
+        is_refused(&scene, &csv).await?;
+        let before = scene.api::<ClusterServiceVersion>().get(&csv).await?;
+        let name = format!("{}-strangers", scene.namespace);
+        create::<ClusterRole>(&scene, json!({"metadata": {"name": name}, "rules": []})).await?;
+        create::<ClusterRoleBinding>(
+            &scene,
+            json!({
+                "metadata": {"name": name},
+                "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
+                "subjects": [{"kind": "User", "name": "stranger", "apiGroup": RBAC}],
+            }),
+        )
+        .await?;
+        // Another one that comes later is looked at later, and by then this one was, too: both are called for.
+        for package in ["mole", "vole", "shrew"] {
+            let label = json!({"metadata": {"labels": {"beside": package}}});
+            scene.patch::<ClusterServiceVersion>(&csv, label).await?;
+            let other = scene.operator(package, "1.0.0");
+            scene.by_hand(&other).await?;
+            is_refused(&scene, &other.csv_name()).await?;
+        }
+        let after = scene.api::<ClusterServiceVersion>().get(&csv).await?;
+        let (before, after) = (status(&before), status(&after));
+        ensure!(before.conditions == after.conditions, "{after:?}");
+        ensure!(rounds(&scene, &csv).await? == 0);
+        let bindings = Api::<ClusterRoleBinding>::all(case.client.clone());
+        bindings.delete(&name, &DeleteParams::default()).await?;
+        let roles = Api::<ClusterRole>::all(case.client.clone());
+        roles.delete(&name, &DeleteParams::default()).await?;
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::PostParams;
 use serde_json::Value;
 
-use crate::support::case::{Case, on_cluster};
+use crate::support::case::{Case, DEADLINE, on_cluster};
 use crate::support::cluster::repository;
 use crate::support::data::each_yaml_file;
 
@@ -112,7 +112,7 @@ async fn kubectl_get_shows_the_columns_of_olm() {
 async fn kubectl_explain_tells_what_every_field_of_a_subscription_means() {
     on_cluster(async |case| {
         // Published a moment after the CRD is established: kubectl fails until then.
-        let deadline = tokio::time::Instant::now() + std::time::Duration::from_mins(1);
+        let deadline = tokio::time::Instant::now() + DEADLINE;
         let text = loop {
             match case
                 .cluster

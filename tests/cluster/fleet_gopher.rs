@@ -11,7 +11,7 @@ use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::support::case::on_cluster;
+use crate::support::case::{DEADLINE, on_cluster};
 use crate::support::cluster::repository;
 use crate::support::fleet::{For, Stage};
 
@@ -176,7 +176,7 @@ async fn gophers_that_come_and_go_are_known_although_the_operator_and_the_api_ar
             }
             anyhow::Ok(())
         };
-        tokio::time::timeout(Duration::from_mins(1), page)
+        tokio::time::timeout(DEADLINE, page)
             .await
             .context("the page does not show them")??;
         burrow.stage.remove("gopher").await

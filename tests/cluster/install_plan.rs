@@ -2,7 +2,6 @@
 //! so that each test says exactly what is in its plan.
 
 use std::io::Write as _;
-use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use base64::Engine as _;
@@ -563,25 +562,15 @@ async fn only_the_five_newest_plans_are_kept() {
                 .await?;
             town.phase(&name, InstallPlanPhase::Complete).await?;
         }
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
-        loop {
+        let newest = (3..=7).map(|at| format!("install-{at}"));
+        let newest: Vec<String> = newest.collect();
+        let are_kept = async || {
             let plans = town.plans().list(&ListParams::default()).await?.items;
             let mut names: Vec<String> = plans.iter().map(ResourceExt::name_any).collect();
             names.sort();
-            if names
-                == [
-                    "install-3",
-                    "install-4",
-                    "install-5",
-                    "install-6",
-                    "install-7",
-                ]
-            {
-                break;
-            }
-            ensure!(tokio::time::Instant::now() < deadline, "{names:?}");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+            Ok(names == newest)
+        };
+        case.eventually("only the newest", are_kept).await?;
         town.leave().await
     })
     .await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use serde_json::Value;
 
-use crate::support::case::{Case, on_cluster};
+use crate::support::case::{Case, DEADLINE, on_cluster};
 use crate::support::data::skipped;
 use crate::support::gateway::{Gateway, Write, lines};
 use crate::support::install::{done, order};
@@ -55,7 +55,7 @@ async fn killed(
 
 /// Waits until a namespace is as another one is.
 pub(crate) async fn same(case: &Case, namespace: &str, expected: &Snapshot) -> anyhow::Result<()> {
-    let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+    let deadline = tokio::time::Instant::now() + DEADLINE;
     loop {
         let found = snapshot::of(&case.client, namespace).await?;
         let differences = snapshot::differences(expected, &found);

@@ -8,7 +8,7 @@ use chandler::api::conditions::{CsvPhase, CsvReason, SubscriptionConditionType};
 use chandler::api::operator_condition::OperatorCondition;
 use chandler::api::subscription::Subscription;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota, Secret};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::ResourceExt as _;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -354,6 +354,53 @@ async fn what_the_pod_of_an_operator_says_holds_its_upgrade_and_lets_it_go() {
         has_it_say(&scene, "True", "it is awake").await?;
         scene.in_phase("gopher.v2.0.0", CsvPhase::Succeeded).await?;
         scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_operator_whose_condition_has_no_room_runs_and_says_so_until_it_has() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene
+            .create(json!({
+                "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "no-roles"},
+                "spec": {"hard": {"count/roles.rbac.authorization.k8s.io": "0"}},
+            }))
+            .await?;
+        scene
+            .until("no-roles", "in force", |it: &ResourceQuota| {
+                it.status.as_ref().is_some_and(|it| it.hard.is_some())
+            })
+            .await?;
+        let gopher = scene.operator("gopher", "1.0.0");
+        scene.by_hand(&gopher).await?;
+        let csv = gopher.csv_name();
+        let says = |csv: &ClusterServiceVersion, words: &str| {
+            let status = status(csv);
+            status.phase == CsvPhase::Succeeded && status.message.contains(words)
+        };
+        let told = scene
+            .until(&csv, "running and telling", |it| {
+                says(it, "OperatorCondition")
+            })
+            .await?;
+        let message = status(&told).message;
+        ensure!(
+            message.contains("exceeded quota") && message.contains("raise the ResourceQuota"),
+            "{message}"
+        );
+        // It stays as it is: nothing is written each time that it is tried.
+        let version = scene.api::<ClusterServiceVersion>().get(&csv).await?;
+        scene.delete::<ResourceQuota>("no-roles").await?;
+        let settled = scene
+            .until(&csv, "telling nothing", |it| {
+                says(it, "") && !says(it, "OperatorCondition")
+            })
+            .await?;
+        ensure!(status(&settled).conditions == status(&version).conditions);
+        ensure!(scene.names::<Role>().await? == [csv]);
+        Ok(())
     })
     .await;
 }

@@ -553,11 +553,7 @@ async fn the_registration_goes_with_the_namespace_of_chandler() {
         let deleted = ["delete", "namespace", namespace, "--wait=false"];
         case.cluster.kubectl(&deleted).await?;
         let is_gone = |it: Option<&APIService>| it.is_none();
-        let patience = tokio::time::timeout(
-            Duration::from_mins(1),
-            case.wait(&api, API_SERVICE, "gone", is_gone),
-        );
-        patience.await??;
+        case.wait(&api, API_SERVICE, "gone", is_gone).await?;
         drop(turn);
         Ok(())
     })

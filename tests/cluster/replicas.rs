@@ -10,7 +10,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::support::case::{Case, on_cluster};
+use crate::support::case::{Case, DEADLINE, on_cluster};
 use crate::support::gateway::{Gateway, lines};
 use crate::support::install::{done, stock};
 use crate::support::process::{Process, Role};
@@ -72,7 +72,7 @@ impl Replica {
     }
 
     async fn until(&self, what: &str, holds: impl AsyncFn() -> bool) -> anyhow::Result<()> {
-        let deadline = Instant::now() + Duration::from_mins(1);
+        let deadline = Instant::now() + DEADLINE;
         while !holds().await {
             if Instant::now() > deadline {
                 let metrics = self.door.get("metrics").await;
@@ -204,7 +204,7 @@ async fn when_the_leader_is_killed_the_other_finishes_and_answers_all_the_time()
             last.is_some_and(|write| write.is("POST", "clusterserviceversions"))
         });
         scene.subscribe("gopher", "hub", json!({})).await?;
-        tokio::time::timeout(Duration::from_mins(1), one.gateway.is_shut())
+        tokio::time::timeout(DEADLINE, one.gateway.is_shut())
             .await
             .context("the leader does not get on")?;
         one.process.kill().await?;

@@ -5,8 +5,12 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{CsvPhase, CsvReason};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Secret};
-use kube::api::ListParams;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, ListParams};
 use serde_json::json;
 
 use crate::support::case::on_cluster;
@@ -19,8 +23,8 @@ use crate::support::wares::stable;
 
 /// How long before its end a certificate is renewed.
 const DAY: Duration = Duration::from_hours(24);
-/// How long the first certificate is to be used.
-const SOON: Duration = Duration::from_secs(40);
+/// How long the first certificate is to be used: until then the operator has to run, on a real node that others use.
+const SOON: Duration = Duration::from_mins(2);
 
 #[tokio::test]
 async fn certificates_are_renewed_under_load_without_a_failed_request() {
@@ -123,4 +127,94 @@ async fn pods(scene: &Scene<'_>) -> anyhow::Result<Vec<String>> {
     let pods = scene.api::<Pod>().list(&ours).await?;
     let names = pods.items.into_iter().filter_map(|pod| pod.metadata.name);
     Ok(names.collect())
+}
+
+/// The hash of the CA that Pods of a Deployment carry, and their image.
+fn template(deployment: &Deployment) -> (Option<String>, Option<String>) {
+    let template = deployment.spec.as_ref().map(|spec| &spec.template);
+    let annotations = template.and_then(|it| it.metadata.as_ref()?.annotations.as_ref());
+    let hash = annotations.and_then(|all| all.get("olmcahash").cloned());
+    let pod = template.and_then(|it| it.spec.as_ref());
+    let image = pod.and_then(|pod| pod.containers.first()?.image.clone());
+    (hash, image)
+}
+
+// Pods that are started anew would wait for the Secret for ever, and what their webhooks are asked about be refused.
+#[tokio::test]
+async fn a_secret_that_is_lost_while_an_operator_lacks_something_is_made_anew_and_nothing_else() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let plain = scene
+            .operator("gopher", "1.0.0")
+            .owns("Gopher")
+            .requires("Burrow");
+        scene.with_crd(&plain, "Gopher").await?;
+        scene.with_crd(&plain, "Burrow").await?;
+        let hooks = [webhook(&plain, "validate")];
+        let gopher = plain.csv_with(json!({"spec": {"webhookdefinitions": hooks}}));
+        let csv = gopher.csv_name();
+        scene.runs(&gopher).await?;
+        let secret = "gopher-service-cert";
+        let before = scene.api::<Secret>().get(secret).await?;
+        let (old_hash, image) = template(&scene.api::<Deployment>().get("gopher").await?);
+
+        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+        let burrow = gopher.crd_name("Burrow");
+        crds.delete(&burrow, &DeleteParams::default()).await?;
+        let is_gone = |crd: Option<&CustomResourceDefinition>| crd.is_none();
+        case.wait(&crds, &burrow, "gone", is_gone).await?;
+        // What it asks for now waits for what it lacks.
+        let edited = gopher
+            .clone()
+            .deployment_with(json!({"spec": {"template": {"spec": {
+                "containers": [{"name": "operator", "image": "example.com/operator:v2"}],
+            }}}}));
+        scene.change_to(&edited).await?;
+        let lacks = |csv: &ClusterServiceVersion| {
+            let status = status(csv);
+            status.phase == CsvPhase::Pending && status.reason == CsvReason::RequirementsNotMet
+        };
+        scene.until(&csv, "lacking something", lacks).await?;
+        scene.delete::<Secret>(secret).await?;
+        let uid = before.metadata.uid.clone();
+        let after = scene
+            .until(secret, "made anew", |it: &Secret| it.metadata.uid != uid)
+            .await?;
+        let hash = |secret: &Secret| secret.annotations().get("olmcahash").cloned();
+        let marked = scene
+            .until("gopher", "marked", |it: &Deployment| {
+                template(it).0 == hash(&after)
+            })
+            .await?;
+        ensure!(hash(&before) == old_hash && hash(&after) != old_hash);
+        ensure!(
+            template(&marked).1 == image,
+            "it was rolled out: {marked:?}"
+        );
+        // Pods that are not replaced yet are trusted as well.
+        let hooks = Api::<ValidatingWebhookConfiguration>::all(case.client.clone());
+        let ours =
+            ListParams::default().labels(&format!("olm.owner.namespace={}", scene.namespace));
+        let hook = hooks.list(&ours).await?.items.remove(0);
+        let hook = hook.webhooks.unwrap_or_default().remove(0);
+        let bundle = hook.client_config.ca_bundle.context("nobody is trusted")?;
+        let bundle = String::from_utf8(bundle.0)?;
+        for secret in [&before, &after] {
+            let data = secret.data.as_ref().context("no data")?;
+            let authority = String::from_utf8(data["olmCAKey"].0.clone())?;
+            ensure!(bundle.contains(&authority), "{bundle}");
+        }
+        ensure!(lacks(
+            &scene.api::<ClusterServiceVersion>().get(&csv).await?
+        ));
+
+        scene.with_crd(&gopher, "Burrow").await?;
+        scene.in_phase(&csv, CsvPhase::Succeeded).await?;
+        let newer = |it: &Deployment| template(it).1.as_deref() == Some("example.com/operator:v2");
+        scene.until("gopher", "rolled out", newer).await?;
+        let data = scene.api::<Secret>().get(secret).await?.data;
+        ensure!(data == after.data, "it was made anew once more");
+        scene.delete_csv(&csv).await
+    })
+    .await;
 }

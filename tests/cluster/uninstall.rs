@@ -20,6 +20,7 @@ use crate::support::case::{Case, on_cluster};
 use crate::support::controllers::Running;
 use crate::support::inventory::{self, Extent, Inventory};
 use crate::support::scene::Scene;
+use crate::support::stand_in::{self, StandIn, create, tunnels, two_versions, webhook};
 use crate::support::wares::{Operator, stable};
 
 /// An operator with all that an operator can have.
@@ -150,8 +151,8 @@ async fn inventory(scene: &Scene<'_>) -> anyhow::Result<Inventory> {
     inventory::settled(&scene.case.client, &extent(scene)).await
 }
 
-/// Waits until all parts of gopher are there: its aggregated API never answers, so that it does not
-/// get to run.
+/// Waits until all parts of gopher are there: Pods that are simulated answer nobody, so that it does not get to
+/// run. One that does is in [`everything_of_an_operator_that_runs_and_answers_goes_and_nothing_else`].
 async fn installed(scene: &Scene<'_>, is_for_all: bool) -> anyhow::Result<()> {
     scene.at_latest("gopher", "gopher.v1.0.0").await?;
     scene.at_latest(&generated(scene), "burrow.v1.0.0").await?;
@@ -238,6 +239,71 @@ async fn everything_of_an_operator_for_all_namespaces_goes_and_nothing_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_of_an_operator_for_its_own_namespace_goes_and_nothing_else() {
     on_cluster(async |case| everything(case, false).await).await;
+}
+
+/// The same operator as a program that really runs, answers its webhooks and serves its API.
+fn running_gopher(scene: &Scene<'_>, stand_in: &StandIn) -> Operator {
+    let gopher = scene
+        .operator("gopher", "1.0.0")
+        .owns("Gopher")
+        .requires("Burrow");
+    let hooks = ["validate", "mutate", "convert"].map(|does| webhook(&gopher, does));
+    let api = tunnels(&gopher, &format!("tunnels.{}.example.com", scene.namespace));
+    let crd = two_versions(&gopher);
+    gopher
+        .with(crd)
+        .supports(&["AllNamespaces"])
+        .may(&rule(scene))
+        .may_everywhere(&json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}))
+        .deployment_with(stand_in.doing(&["operate", "gopher", "hooks", "api"]))
+        .csv_with(json!({"spec": {
+            "webhookdefinitions": hooks, "apiservicedefinitions": {"owned": [api]},
+        }}))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_of_an_operator_that_runs_and_answers_goes_and_nothing_else() {
+    on_cluster(async |case| {
+        let Some(stand_in) = StandIn::at_hand(case).await? else {
+            return Ok(());
+        };
+        if is_alone() {
+            cleared(case).await?;
+        }
+        let scene = Scene::on_real_node(case).await?;
+        scene.group_with(json!({})).await?;
+        let gopher = running_gopher(&scene, &stand_in);
+        let burrow = burrow(&scene).deployment_with(stand_in.doing(&["serve", "0.0.0.0:8080"]));
+        let channels = [stable([gopher.clone()]), stable([burrow])];
+        scene.image_catalog("hub", &channels).await?;
+        scene.ready_catalog("hub").await?;
+        let before = inventory(&scene).await?;
+        scene
+            .subscribe("gopher", "hub", policy("Everything"))
+            .await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        scene.in_phase("burrow.v1.0.0", CsvPhase::Succeeded).await?;
+        // It is asked, and answers.
+        let digger = stand_in::gopher(&gopher, "v1", "digger", &json!({"address": "burrow:8080"}));
+        let gophers = scene.gophers(&gopher, "v1");
+        let made = create(case, &gophers, &digger).await?;
+        let made = made.map_err(anyhow::Error::msg)?;
+        ensure!(made.data["spec"]["changedBy"].is_string(), "{made:?}");
+        let converted = scene.gophers(&gopher, "v2").get("digger").await?;
+        ensure!(converted.data["spec"]["host"] == "burrow", "{converted:?}");
+        scene.make("Burrow", "home", &[]).await?;
+        let crds = ["Gopher", "Burrow"].map(|kind| scene.crd_of(kind));
+        scene.give_up("gopher", &crds).await?;
+        let during = inventory(&scene).await?;
+        ensure!(
+            during.len() > before.len() + 25,
+            "only {} objects",
+            during.len()
+        );
+        scene.delete::<Subscription>("gopher").await?;
+        inventory::is_as(&case.client, &extent(&scene), &before, |_| false).await
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

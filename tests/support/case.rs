@@ -25,6 +25,10 @@ use serde::de::DeserializeOwned;
 use super::cluster::Cluster;
 use super::dump;
 
+/// How long whatever a test waits for on a cluster may take. It costs nothing where all goes well, and has to be
+/// enough on a real node with several tests at once on two cores that do something else besides.
+pub const DEADLINE: Duration = Duration::from_mins(3);
+
 /// What a test has at hand.
 pub struct Case {
     /// The name of the test.
@@ -128,10 +132,25 @@ impl Case {
     where
         K: Resource + Clone + Debug + Send + Serialize + DeserializeOwned + 'static,
     {
-        let deadline = Duration::from_mins(1);
+        self.wait_for(api, name, what, condition).await?;
+        Ok(())
+    }
+
+    /// The same, and gives the object as it was when it met the condition: a moment later it may be another.
+    pub async fn wait_for<K>(
+        &self,
+        api: &Api<K>,
+        name: &str,
+        what: &str,
+        condition: impl Condition<K>,
+    ) -> anyhow::Result<Option<K>>
+    where
+        K: Resource + Clone + Debug + Send + Serialize + DeserializeOwned + 'static,
+    {
+        let deadline = DEADLINE;
         let holds = await_condition(api.clone(), name, condition);
         if let Ok(outcome) = tokio::time::timeout(deadline, holds).await {
-            return outcome.map(|_| ()).map_err(Into::into);
+            return Ok(outcome?);
         }
         let last = match api.get_opt(name).await? {
             Some(object) => chandler::yaml::to_string(&object)?,
@@ -146,7 +165,7 @@ impl Case {
         what: &str,
         holds: impl AsyncFn() -> anyhow::Result<bool>,
     ) -> anyhow::Result<()> {
-        self.within(Duration::from_mins(1), what, holds).await
+        self.within(DEADLINE, what, holds).await
     }
 
     /// The same, for what others take their time for.

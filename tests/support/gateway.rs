@@ -24,8 +24,13 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::case::DEADLINE;
+
 /// The API server takes no larger ones either.
 const LARGEST: usize = 8 * 1024 * 1024;
+
+/// How often a process renews its Lease before it is believed to have nothing to write.
+const BEATS: usize = 2;
 
 /// Something that the process wrote, or tried to.
 #[derive(Debug, Clone)]
@@ -154,6 +159,8 @@ struct Inner {
     namespaces: Vec<String>,
     /// What was written, without Leases, Events and questions.
     writes: watch::Sender<Vec<Write>>,
+    /// How often a Lease was renewed.
+    beats: watch::Sender<usize>,
     shut_after: Mutex<Option<Shut>>,
     outage: Mutex<Option<Outage>>,
     is_away: watch::Sender<bool>,
@@ -174,6 +181,7 @@ impl Gateway {
             client,
             namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
             writes: watch::Sender::default(),
+            beats: watch::Sender::default(),
             shut_after: Mutex::default(),
             outage: Mutex::default(),
             is_away: watch::Sender::default(),
@@ -278,10 +286,29 @@ impl Gateway {
         self.inner.writes.borrow().clone()
     }
 
-    /// Waits until nothing was written for some time.
+    /// Waits until nothing was written for some time, in which the process also got to renew its Lease some times:
+    /// one that does not get to anything, because others have the machine, is not done for that.
     pub async fn quiet(&self, time: Duration) {
         let mut writes = self.inner.writes.subscribe();
-        while tokio::time::timeout(time, writes.changed()).await.is_ok() {}
+        let mut beats = self.inner.beats.subscribe();
+        loop {
+            beats.mark_unchanged();
+            let is_alive = async {
+                for _ in 0..BEATS {
+                    // The sender is part of the gateway.
+                    let _ = beats.changed().await;
+                }
+            };
+            let idle = async {
+                tokio::time::sleep(time).await;
+                // One that was stopped has no pulse, and writes nothing.
+                let _ = tokio::time::timeout(DEADLINE, is_alive).await;
+            };
+            tokio::select! {
+                changed = writes.changed() => if changed.is_err() { return },
+                () = idle => return,
+            }
+        }
     }
 }
 
@@ -330,6 +357,9 @@ async fn answer(inner: &Arc<Inner>, request: Request) -> anyhow::Result<Response
     let upstream = http::Request::from_parts(parts, kube::client::Body::from(body.to_vec()));
     if !changes_something(&method, &path) {
         let answer = inner.client.send(upstream).await?;
+        if method != Method::GET && path.contains("/leases/") {
+            inner.beats.send_modify(|beats| *beats += 1);
+        }
         return Ok(passed(inner, answer));
     }
     let inner = inner.clone();

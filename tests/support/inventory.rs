@@ -13,6 +13,7 @@ use kube::{Api, Client};
 use regex::Regex;
 use serde_json::{Value, json};
 
+use super::case::DEADLINE;
 use super::snapshot::differences;
 
 pub type Inventory = BTreeMap<String, Value>;
@@ -143,7 +144,7 @@ fn plain(value: Value) -> Option<Value> {
 
 /// Takes inventories until two in a row are the same.
 pub async fn settled(client: &Client, extent: &Extent) -> anyhow::Result<Inventory> {
-    let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+    let deadline = tokio::time::Instant::now() + DEADLINE;
     let mut before = take(client, extent).await?;
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -166,7 +167,7 @@ pub async fn is_as(
     expected: &Inventory,
     may_be: impl Fn(&str) -> bool,
 ) -> anyhow::Result<()> {
-    let deadline = tokio::time::Instant::now() + Duration::from_mins(3);
+    let deadline = tokio::time::Instant::now() + DEADLINE;
     loop {
         let mut found = take(client, extent).await?;
         found.retain(|key, _| expected.contains_key(key) || !may_be(key));

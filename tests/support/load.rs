@@ -8,6 +8,7 @@ use kube::api::{ListParams, PostParams};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
+use super::case::DEADLINE;
 use super::scene::Scene;
 use super::stand_in::gopher;
 use super::wares::Operator;
@@ -99,10 +100,10 @@ impl Load {
     pub async fn at_least(&mut self, more: usize) -> anyhow::Result<()> {
         let done = || self.tally.lock().unwrap().done;
         let wanted = done() + more;
-        let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+        let deadline = tokio::time::Instant::now() + DEADLINE;
         while done() < wanted {
             if tokio::time::Instant::now() > deadline {
-                bail!("{} requests in a minute", done());
+                bail!("{} requests in all this time", done());
             }
             tokio::time::sleep(REST).await;
         }

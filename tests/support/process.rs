@@ -9,13 +9,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use super::case::Case;
+use super::case::{Case, DEADLINE};
 use super::cluster::Cluster;
 
 /// How often a file or an address is looked at again.
 const SOON: Duration = Duration::from_millis(20);
-/// How long something may take before the test fails.
-const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A running process; it is killed when this is dropped.
 pub struct Process {

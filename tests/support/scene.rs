@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use anyhow::Context as _;
 use chandler::api::catalog_source::CatalogSource;
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{
@@ -265,8 +266,8 @@ impl<'c> Scene<'c> {
     {
         let api = self.api::<K>();
         let condition = |object: Option<&K>| object.is_some_and(&holds);
-        self.case.wait(&api, name, what, condition).await?;
-        Ok(api.get(name).await?)
+        let met = self.case.wait_for(&api, name, what, condition).await?;
+        met.with_context(|| format!("{name} was {what} and is nothing"))
     }
 
     pub async fn ready_catalog(&self, name: &str) -> anyhow::Result<CatalogSource> {

@@ -9,7 +9,7 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 
-use super::case::Case;
+use super::case::{Case, DEADLINE};
 use super::controllers::Running;
 use super::data::skipped;
 use super::scene::Scene;
@@ -198,7 +198,7 @@ pub async fn create(
     api: &Api<DynamicObject>,
     object: &DynamicObject,
 ) -> anyhow::Result<Result<DynamicObject, String>> {
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_mins(1);
+    let deadline = tokio::time::Instant::now() + DEADLINE;
     loop {
         let outcome = api.create(&PostParams::default(), object).await;
         let error = match outcome {

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::circumstances::Circumstances;
 use crate::api::cluster_service_version::ClusterServiceVersion;
-use crate::api::conditions::CsvReason;
+use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::api::subscription::SubscriptionConfig;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::key::ObjectKey;
 use crate::lifecycle::install::{Key, Seen};
-use crate::lifecycle::phase::{self, Contested, SinceGivenUp};
+use crate::lifecycle::phase::{self, Contested, Failure, SinceGivenUp};
 
 /// What is remembered of installs.
 #[derive(Debug, Default)]
@@ -60,15 +60,57 @@ impl Contest {
     }
 }
 
+/// What part of the time that an install rests passes before it begins anew because things changed.
+const HASTE: u32 = 20;
+
 /// An install that was given up.
 #[derive(Clone, Copy, Debug)]
 struct GivenUp {
     /// How things were.
     circumstances: u64,
-    /// How often it was tried again although they were the same.
+    /// What its author asked for then.
+    generation: Option<i64>,
+    /// Whether it was that the installer may not.
+    is_forbidden: bool,
+    /// How often it was tried again in vain.
     tries: u32,
-    /// When it is tried again although they are the same.
-    again: Instant,
+    /// When it was given up.
+    at: Instant,
+}
+
+impl GivenUp {
+    /// What is to be remembered now, after what was remembered before. What its author changed is another install;
+    /// what only changed around it is not, and the one before that came to nothing counts.
+    fn after(
+        before: Option<&Self>,
+        circumstances: u64,
+        generation: Option<i64>,
+        is_forbidden: bool,
+    ) -> Self {
+        let before = before.filter(|before| before.generation == generation);
+        Self {
+            circumstances,
+            generation,
+            is_forbidden,
+            tries: before.map_or(0, |before| before.tries.saturating_add(1)),
+            at: Instant::now(),
+        }
+    }
+
+    /// How things are compared to then. If they change time and again, they are not given a try each time: of
+    /// what is tried, everybody who watches is told.
+    fn compared(&self, circumstances: u64, generation: Option<i64>) -> SinceGivenUp {
+        let rest = phase::rest(self.tries);
+        let left = |rest: Duration| rest.saturating_sub(self.at.elapsed());
+        if self.generation != generation {
+            return SinceGivenUp::Changed;
+        }
+        match left(rest / HASTE) {
+            _ if self.circumstances == circumstances => SinceGivenUp::Same { rest: left(rest) },
+            Duration::ZERO => SinceGivenUp::Changed,
+            rest => SinceGivenUp::Same { rest },
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -145,20 +187,21 @@ impl Attempts {
         csv: &ClusterServiceVersion,
         config: Option<&SubscriptionConfig>,
     ) -> Result<SinceGivenUp, Error> {
-        let status = csv.status.as_ref();
         let key = ObjectKey::of(csv);
-        if status.is_none_or(|it| it.reason != CsvReason::InstallComponentFailedNoRetry) {
-            lock(&self.given_up).remove(&key);
+        let status = csv.status.clone().unwrap_or_default();
+        if status.reason != CsvReason::InstallComponentFailedNoRetry {
+            // On its way round through the phases it is still the same install.
+            if matches!(status.phase, CsvPhase::Installing | CsvPhase::Succeeded) {
+                lock(&self.given_up).remove(&key);
+            }
             return Ok(SinceGivenUp::Changed);
         }
-        let now = Circumstances::read(context, csv, config).await?.number();
         let given_up = lock(&self.given_up).get(&key).copied();
-        Ok(match given_up {
-            Some(then) if then.circumstances == now => SinceGivenUp::Same {
-                rest: then.again.saturating_duration_since(Instant::now()),
-            },
-            _ => SinceGivenUp::Changed,
-        })
+        let Some(then) = given_up else {
+            return Ok(SinceGivenUp::Changed);
+        };
+        let now = Circumstances::read(context, csv, config, then.is_forbidden).await?;
+        Ok(then.compared(now.number(), csv.metadata.generation))
     }
 
     /// Remembers how things were when an install was given up.
@@ -167,17 +210,16 @@ impl Attempts {
         context: &Context,
         csv: &ClusterServiceVersion,
         config: Option<&SubscriptionConfig>,
+        failure: Failure,
     ) -> Result<(), Error> {
-        let circumstances = Circumstances::read(context, csv, config).await?.number();
+        let is_forbidden = failure == Failure::Forbidden;
+        let now = Circumstances::read(context, csv, config, is_forbidden).await?;
         let mut given_up = lock(&self.given_up);
-        let before = given_up.get(&ObjectKey::of(csv));
-        let tries = before.map_or(0, |before| before.tries.saturating_add(1));
-        let now = GivenUp {
-            circumstances,
-            tries,
-            again: Instant::now() + phase::rest(tries),
-        };
-        given_up.insert(ObjectKey::of(csv), now);
+        let key = ObjectKey::of(csv);
+        let generation = csv.metadata.generation;
+        let before = given_up.get(&key);
+        let now = GivenUp::after(before, now.number(), generation, is_forbidden);
+        given_up.insert(key, now);
         Ok(())
     }
 }
@@ -244,5 +286,47 @@ mod tests {
         // It is made anew nevertheless if it is gone.
         let (seen, _) = attempts.truces(Seen::default(), std::slice::from_ref(&key));
         assert!(differs(&asked, &seen).is_some());
+    }
+
+    fn ago(given_up: GivenUp, seconds: u64) -> GivenUp {
+        GivenUp {
+            at: given_up
+                .at
+                .checked_sub(Duration::from_secs(seconds))
+                .unwrap(),
+            ..given_up
+        }
+    }
+
+    #[test]
+    fn what_changes_time_and_again_around_an_install_is_not_tried_each_time() {
+        let mut given_up = GivenUp::after(None, 1, Some(1), true);
+        // The first time at once, or nearly so.
+        assert_eq!(ago(given_up, 1).compared(2, Some(1)), SinceGivenUp::Changed);
+        for round in 2..10 {
+            given_up = GivenUp::after(Some(&given_up), round, Some(1), true);
+        }
+        let SinceGivenUp::Same { rest } = ago(given_up, 5).compared(99, Some(1)) else {
+            panic!("after five seconds it begins anew");
+        };
+        assert!(rest <= Duration::from_secs(30), "{rest:?}");
+        let later = ago(given_up, 30);
+        assert_eq!(later.compared(99, Some(1)), SinceGivenUp::Changed);
+        // What stays is tried later still.
+        let same = later.compared(given_up.circumstances, Some(1));
+        assert!(
+            matches!(same, SinceGivenUp::Same { rest } if rest > Duration::from_mins(2)),
+            "{same:?}"
+        );
+    }
+
+    #[test]
+    fn what_its_author_changes_is_tried_at_once_and_another_install() {
+        let first = GivenUp::after(None, 1, Some(1), false);
+        let second = GivenUp::after(Some(&first), 1, Some(1), false);
+        assert_eq!(second.compared(2, Some(2)), SinceGivenUp::Changed);
+        assert_eq!(second.tries, 1);
+        let mended = GivenUp::after(Some(&second), 2, Some(2), false);
+        assert_eq!(mended.tries, 0);
     }
 }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
-use k8s_openapi::api::core::v1::ServiceAccount;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::api::rbac::v1::{
+    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef,
+};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::ListParams;
 use kube::{Api, Resource, ResourceExt as _};
@@ -16,6 +17,7 @@ use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::SubscriptionConfig;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
+use crate::lifecycle::requirements::authorizer;
 
 /// What decides what comes of an install.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,26 +32,35 @@ pub(super) struct Circumstances {
     groups: BTreeSet<String>,
     /// The CRDs of the operator.
     crds: BTreeSet<Version>,
-    /// Roles, bindings and accounts that may decide what the installer may do.
-    rights: BTreeSet<Version>,
+    /// What the installer may do, if it was that it may not.
+    rights: BTreeSet<Right>,
 }
 
 /// What an object is called, and how it is told from what it was before.
 type Version = (String, String, Option<String>);
 
+/// A binding, by what it is called, and the rules that it gives, as they are written.
+type Right = (String, String, String);
+
 impl Circumstances {
-    /// How things are now.
+    /// How things are now. Rights count only for an install that was forbidden: roles of the cluster change all
+    /// the time, and none of that is worth another try of what was refused for another reason.
     pub(super) async fn read(
         context: &Context,
         csv: &ClusterServiceVersion,
         config: Option<&SubscriptionConfig>,
+        is_forbidden: bool,
     ) -> Result<Self, Error> {
         let namespace = csv.namespace().unwrap_or_default();
         let groups = context.caches.operator_groups.in_namespace(&namespace);
+        let installer = match groups.as_slice() {
+            [group] if is_forbidden => group.spec.service_account_name.as_str(),
+            _ => "",
+        };
         Ok(Self {
             proxy: context.proxy.variables(),
             crds: crds(context, csv).await?,
-            rights: rights(context, &namespace).await?,
+            rights: rights(context, &namespace, installer).await?,
             ..Self::asked_for(csv, config, groups.iter().map(|group| &**group))
         })
     }
@@ -98,32 +109,70 @@ async fn crds(context: &Context, csv: &ClusterServiceVersion) -> Result<BTreeSet
     Ok(versions)
 }
 
-async fn rights(context: &Context, namespace: &str) -> Result<BTreeSet<Version>, Error> {
+/// What an account of a namespace may do there and everywhere: the bindings that are for it, and what the roles
+/// say that they name. Nobody has no rights.
+async fn rights(
+    context: &Context,
+    namespace: &str,
+    account: &str,
+) -> Result<BTreeSet<Right>, Error> {
+    if account.is_empty() {
+        return Ok(BTreeSet::new());
+    }
     let client = || context.client.clone();
-    let mut versions = BTreeSet::new();
-    versions.extend(of(Api::<Role>::namespaced(client(), namespace)).await?);
-    versions.extend(of(Api::<RoleBinding>::namespaced(client(), namespace)).await?);
-    versions.extend(of(Api::<ServiceAccount>::namespaced(client(), namespace)).await?);
-    versions.extend(of(Api::<ClusterRole>::all(client())).await?);
-    versions.extend(of(Api::<ClusterRoleBinding>::all(client())).await?);
-    Ok(versions)
+    let mut rights = BTreeSet::new();
+    for binding in list(Api::<RoleBinding>::namespaced(client(), namespace)).await? {
+        let subjects = binding.subjects.as_deref();
+        if authorizer::is_for(subjects, namespace, namespace, account) {
+            let rules = rules(context, namespace, &binding.role_ref).await?;
+            rights.insert(right("RoleBinding", &binding.name_any(), &rules));
+        }
+    }
+    for binding in list(Api::<ClusterRoleBinding>::all(client())).await? {
+        let subjects = binding.subjects.as_deref();
+        if authorizer::is_for(subjects, "", namespace, account) {
+            let rules = rules(context, namespace, &binding.role_ref).await?;
+            rights.insert(right("ClusterRoleBinding", &binding.name_any(), &rules));
+        }
+    }
+    Ok(rights)
 }
 
-async fn of<K>(api: Api<K>) -> Result<Vec<Version>, Error>
+/// By what a role says and not by its version: labels and annotations of it give nothing.
+fn right(kind: &str, name: &str, rules: &[PolicyRule]) -> Right {
+    let rules = serde_json::json!(rules).to_string();
+    (kind.to_owned(), name.to_owned(), rules)
+}
+
+/// What the role says that a binding names; nothing if there is none.
+async fn rules(
+    context: &Context,
+    namespace: &str,
+    reference: &RoleRef,
+) -> Result<Vec<PolicyRule>, Error> {
+    let name = &reference.name;
+    let client = context.client.clone();
+    let found = if reference.kind == "Role" {
+        let api = Api::<Role>::namespaced(client, namespace);
+        let found = api.get_opt(name).await;
+        found.map(|it| it.and_then(|role| role.rules))
+    } else {
+        let found = Api::<ClusterRole>::all(client).get_opt(name).await;
+        found.map(|it| it.and_then(|role| role.rules))
+    };
+    let found = found.map_err(Error::while_(format!("reading {} {name}", reference.kind)));
+    Ok(found?.unwrap_or_default())
+}
+
+async fn list<K>(api: Api<K>) -> Result<Vec<K>, Error>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
-    let list = api.list_metadata(&ListParams::default()).await;
+    let list = api.list(&ListParams::default()).await;
     let kind = K::kind(&());
-    let list = list.map_err(Error::while_(format!("listing {kind}s")))?;
-    let versions = list.into_iter().map(|object| {
-        (
-            kind.to_string(),
-            object.name_any(),
-            object.resource_version(),
-        )
-    });
-    Ok(versions.collect())
+    Ok(list
+        .map_err(Error::while_(format!("listing {kind}s")))?
+        .items)
 }
 
 #[cfg(test)]
@@ -184,12 +233,19 @@ mod tests {
     #[test]
     fn crds_and_rights_are_worth_another_try() {
         let version = |version: &str| {
-            let one = ("Role".to_owned(), "a".to_owned(), Some(version.to_owned()));
+            let one = ("a".to_owned(), "uid".to_owned(), Some(version.to_owned()));
             BTreeSet::from([one])
+        };
+        let may = |verb: &str| {
+            let rule = PolicyRule {
+                verbs: vec![verb.to_owned()],
+                ..PolicyRule::default()
+            };
+            BTreeSet::from([right("RoleBinding", "a", &[rule])])
         };
         let before = Circumstances {
             crds: version("1"),
-            rights: version("1"),
+            rights: may("get"),
             ..Circumstances::default()
         };
         let crd = Circumstances {
@@ -197,7 +253,7 @@ mod tests {
             ..before.clone()
         };
         let right = Circumstances {
-            rights: version("2"),
+            rights: may("create"),
             ..before.clone()
         };
         assert_ne!(before.number(), crd.number());

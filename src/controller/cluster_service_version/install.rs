@@ -20,7 +20,7 @@ use crate::controller::key::ObjectKey;
 use crate::controller::run::{MANAGER, patching};
 use crate::lifecycle::install::former_names::{self, Former, former_names};
 use crate::lifecycle::install::observe::Tiding;
-use crate::lifecycle::install::{Key, Seen, certificates, observe};
+use crate::lifecycle::install::{Key, Seen, certificates, observe, renewal};
 use crate::lifecycle::phase::{Failure, InstallOutcome};
 use crate::plan::apply::{self, Applier, How, Writer};
 
@@ -29,25 +29,14 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
     let csv = world.csv;
     let key = ObjectKey::of(csv);
     let ours = context.applier.writing_for(Writer::Lifecycle);
-    let applier = match account::of(context, &key.namespace).await? {
-        Access::Own => ours.clone(),
-        Access::As(account) => ours.acting_as(&account.namespace, &account.name),
-        Access::None(message) => {
-            return Ok(InstallOutcome::Failed {
-                message,
-                failure: Failure::Passing,
-            });
-        }
+    let applier = match installer(context, &key).await? {
+        Ok(applier) => applier,
+        Err(message) => return Ok(passing(&message)),
     };
     let now = context.now();
     let renewed = match certificates::renew(csv, &world.outlook, &now) {
         Ok(renewed) => renewed,
-        Err(error) => {
-            return Ok(InstallOutcome::Failed {
-                message: error.to_string(),
-                failure: Failure::Passing,
-            });
-        }
+        Err(error) => return Ok(passing(&error)),
     };
     let certificates_made = renewed != world.outlook.in_use;
     let certificates_until = certificates::rotate_at(&renewed);
@@ -57,12 +46,7 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
             let message = error.to_string();
             return failed(context, world, message, Failure::Senseless).await;
         }
-        None => {
-            return Ok(InstallOutcome::Failed {
-                message: "the namespace has no OperatorGroup of its own".to_owned(),
-                failure: Failure::Passing,
-            });
-        }
+        None => return Ok(passing(&"the namespace has no OperatorGroup of its own")),
     };
     // Before it begins to run.
     if rights::serves_all(context, &key.namespace) == Some(true) {
@@ -70,11 +54,14 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
             Err(Error::Object(error @ apply::Error::Forbidden { .. })) => {
                 return failed(context, world, error.to_string(), Failure::Forbidden).await;
             }
-            lifted => lifted?,
+            Err(error) => return Ok(passing(&error)),
+            Ok(()) => {}
         }
     }
     for tiding in observe::tidings(&desired, &world.seen, &renewed) {
-        tell_whom_to_trust(context, &tiding).await?;
+        if let Err(error) = tell_whom_to_trust(context, &tiding).await {
+            return Ok(passing(&error));
+        }
     }
     for object in observe::writes(&desired, &world.seen) {
         note_contest(context, object, &world.seen);
@@ -89,15 +76,71 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
         }
     }
     for leftover in &desired.leftovers {
-        delete(&ours, leftover).await?;
+        if let Err(error) = delete(&ours, leftover).await {
+            return Ok(passing(&error));
+        }
     }
     for former in former_names(csv) {
-        delete_former(&ours, csv, &former).await?;
+        if let Err(error) = delete_former(&ours, csv, &former).await {
+            return Ok(passing(&error));
+        }
     }
     Ok(InstallOutcome::Done {
         certificates_until,
         certificates_made,
     })
+}
+
+/// Renews the certificates that Pods serve with, and writes nothing else: see [`renewal`].
+pub(super) async fn renew(context: &Context, world: &World<'_>) -> Result<InstallOutcome, Error> {
+    let csv = world.csv;
+    let applier = match installer(context, &ObjectKey::of(csv)).await? {
+        Ok(applier) => applier,
+        Err(message) => return Ok(passing(&message)),
+    };
+    let now = context.now();
+    let renewal = match renewal::renewal(csv, &world.outlook, &world.seen, &now) {
+        Ok(renewal) => renewal,
+        Err(error) => return Ok(passing(&error)),
+    };
+    for tiding in &renewal.tidings {
+        if let Err(error) = tell_whom_to_trust(context, tiding).await {
+            return Ok(passing(&error));
+        }
+    }
+    for secret in &renewal.secrets {
+        if let Err(error) = applier.apply(secret, How::ServerSideApply).await {
+            return Ok(passing(&error));
+        }
+    }
+    for mark in &renewal.marks {
+        let deployment = object_of(&mark.deployment);
+        if let Err(error) = applier.change(&deployment, &mark.patch()).await {
+            return Ok(passing(&error));
+        }
+    }
+    Ok(InstallOutcome::Done {
+        certificates_until: certificates::rotate_at(&renewal.certificates),
+        certificates_made: renewal.are_made,
+    })
+}
+
+/// Who writes: we, or the ServiceAccount of the OperatorGroup. Or why nobody does.
+async fn installer(context: &Context, key: &ObjectKey) -> Result<Result<Applier, String>, Error> {
+    let ours = context.applier.writing_for(Writer::Lifecycle);
+    Ok(match account::of(context, &key.namespace).await? {
+        Access::Own => Ok(ours),
+        Access::As(account) => Ok(ours.acting_as(&account.namespace, &account.name)),
+        Access::None(message) => Err(message),
+    })
+}
+
+/// It failed, and is tried again soon. It is said: what lasts would otherwise be known from the log alone.
+fn passing(why: &impl ToString) -> InstallOutcome {
+    InstallOutcome::Failed {
+        message: why.to_string(),
+        failure: Failure::Passing,
+    }
 }
 
 /// Takes note of who changed an object that is written back now.
@@ -152,7 +195,9 @@ async fn failed(
     if failure != Failure::Passing {
         let config = world.config.as_ref();
         let attempts = &context.attempts;
-        attempts.give_up(context, world.csv, config).await?;
+        attempts
+            .give_up(context, world.csv, config, failure)
+            .await?;
     }
     Ok(InstallOutcome::Failed { message, failure })
 }

@@ -21,7 +21,7 @@ use crate::controller::error::Error;
 use crate::lifecycle::install::certificates::{self, Outlook, ServingCertificates};
 use crate::lifecycle::install::state::{ApiServices, Installation};
 use crate::lifecycle::install::{
-    self, Desired, InstallError, Key, Request, Seen, claims, conversion, observe, services,
+    self, Desired, InstallError, Key, Request, Seen, claims, conversion, observe, renewal, services,
 };
 use crate::lifecycle::phase::{Contested, SinceGivenUp, Situation};
 use crate::lifecycle::provided_apis::Surface;
@@ -139,6 +139,7 @@ impl<'a> World<'a> {
             installation: &self.installation,
             certificates: &self.outlook.state,
             rotate_at: self.outlook.rotate_at.as_ref(),
+            is_renewal_due: renewal::is_due(self.csv, &self.outlook, &self.seen),
             served_apis: &self.served_apis,
             contested: self.contested.as_ref(),
             since_given_up: self.since_given_up,

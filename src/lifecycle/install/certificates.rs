@@ -21,6 +21,8 @@
 //! is gone.
 //!
 //! If a Secret is lost, what callers trust tells which CAs Pods may still serve with, and those stay.
+//!
+//! [`renewal`](super::renewal) does the same while nothing else of an operator may be written.
 
 mod issue;
 mod judge;
@@ -80,13 +82,17 @@ impl ServingCertificate {
 
     /// The hash that is put on the Secret and on Pods.
     pub fn authority_hash(&self) -> String {
-        let mut hash = String::new();
-        for byte in Sha256::digest(self.authority.as_bytes()) {
-            // Writing to a text does not fail.
-            let _ = write!(hash, "{byte:02x}");
-        }
-        hash
+        hash_of(&self.authority)
     }
+}
+
+fn hash_of(authority: &str) -> String {
+    let mut hash = String::new();
+    for byte in Sha256::digest(authority.as_bytes()) {
+        // Writing to a text does not fail.
+        let _ = write!(hash, "{byte:02x}");
+    }
+    hash
 }
 
 /// Without the key.
@@ -128,13 +134,30 @@ impl Outlook {
         for served in services::serving(csv).unwrap_or_default() {
             let secret = Key::new("Secret", &home(csv), &served.secret());
             if claimed.contains(&secret) {
-                self.due.remove(&served.deployment);
-                self.missing.remove(&served.deployment);
-                self.left.insert(served.deployment);
+                self.leave(served.deployment);
             }
         }
         self.state = self.judged();
         self
+    }
+
+    /// Leaves the certificates of these Deployments alone.
+    #[must_use]
+    pub(super) fn leaving_to_others(
+        mut self,
+        deployments: impl IntoIterator<Item = String>,
+    ) -> Self {
+        for deployment in deployments {
+            self.leave(deployment);
+        }
+        self.state = self.judged();
+        self
+    }
+
+    fn leave(&mut self, deployment: String) {
+        self.due.remove(&deployment);
+        self.missing.remove(&deployment);
+        self.left.insert(deployment);
     }
 
     /// In a word, by what is known of each of them.
@@ -253,7 +276,8 @@ fn former_authority(outlook: &Outlook, deployment: &str, now: &Time) -> Option<S
     (!former.is_empty()).then_some(former)
 }
 
-/// The CAs that are trusted by whoever calls a Deployment.
+/// The CAs that are trusted by whoever calls a Deployment. The one that its Pods serve with comes first, which is told
+/// by the hash that they carry: whoever could not write a Secret time and again has told callers of many others.
 fn trusted(csv: &ClusterServiceVersion, served: &Served, seen: &Seen) -> Vec<String> {
     let namespace = home(csv);
     let bundles = observe::bundles(seen, &namespace, &served.service);
@@ -265,6 +289,9 @@ fn trusted(csv: &ClusterServiceVersion, served: &Served, seen: &Seen) -> Vec<Str
             authorities.push(authority);
         }
     }
+    let deployment = Key::new("Deployment", &namespace, &served.deployment);
+    let used = seen.get(&deployment).and_then(observe::authority_of_pods);
+    authorities.sort_by_cached_key(|authority| Some(hash_of(authority).as_str()) != used);
     authorities
 }
 

@@ -162,15 +162,28 @@ pub struct Tiding {
 /// that are not written now, because they have to wait or because they are another version's. They would
 /// refuse whoever answers with the new certificate.
 pub fn tidings(desired: &Desired, seen: &Seen, certificates: &ServingCertificates) -> Vec<Tiding> {
+    let mut tidings = tidings_of(&desired.secrets, seen, certificates);
+    // Who is written as a whole before any certificate need not be told.
+    let written = writes(desired, seen).into_iter().map(Key::of);
+    let before: Vec<Key> = written.take_while(|key| key.kind != "Secret").collect();
+    tidings.retain(|tiding| !before.contains(&tiding.caller));
+    tidings
+}
+
+/// Whom to tell whom to trust before these Secrets are written, and nothing else is.
+pub(super) fn tidings_of(
+    secrets: &[Value],
+    seen: &Seen,
+    certificates: &ServingCertificates,
+) -> Vec<Tiding> {
     let mut tidings = Vec::new();
-    for secret in &desired.secrets {
+    for secret in secrets {
         let key = Key::of(secret);
-        let live = seen.get(&key).and_then(|live| live.get("data"));
         let certificate = certificates.iter().find(|(deployment, _)| {
             services::secret_name(&services::service_name(deployment)) == key.name
         });
-        let Some((deployment, certificate)) = certificate.filter(|_| live != secret.get("data"))
-        else {
+        let is_new = is_new_certificate(secret, seen);
+        let Some((deployment, certificate)) = certificate.filter(|_| is_new) else {
             continue;
         };
         let service = services::service_name(deployment);
@@ -195,11 +208,13 @@ pub fn tidings(desired: &Desired, seen: &Seen, certificates: &ServingCertificate
             }
         }
     }
-    // Who is written as a whole before any certificate need not be told.
-    let written = writes(desired, seen).into_iter().map(Key::of);
-    let before: Vec<Key> = written.take_while(|key| key.kind != "Secret").collect();
-    tidings.retain(|tiding| !before.contains(&tiding.caller));
     tidings
+}
+
+/// Whether a Secret holds another certificate than the one of the cluster does.
+pub(super) fn is_new_certificate(secret: &Value, seen: &Seen) -> bool {
+    let live = seen.get(&Key::of(secret));
+    live.and_then(|live| live.get("data")) != secret.get("data")
 }
 
 /// In what an object of the cluster is not as it is asked for, in words; nothing if it is.
@@ -325,10 +340,9 @@ fn pending<'a>(desired: &'a Desired, seen: &Seen) -> Vec<(&'a Value, String)> {
         objects.filter_map(|object| Some((object, differs(object, seen)?)))
     };
     let secrets: Vec<_> = pending(&desired.secrets).collect();
-    let are_certificates_new = secrets.iter().any(|(secret, _)| {
-        let live = seen.get(&Key::of(secret));
-        live.and_then(|live| live.get("data")) != secret.get("data")
-    });
+    let are_certificates_new = secrets
+        .iter()
+        .any(|(secret, _)| is_new_certificate(secret, seen));
     // Those that call already; others need not hurry before there is anybody to answer. Those that are
     // called otherwise have to wait, and are told nothing but whom to trust: see `tidings`.
     let is_first = |(caller, _): &(&Value, String)| {
@@ -434,6 +448,12 @@ pub(super) fn bundles<'a>(
         let mut places = CLIENT_CONFIGS.iter();
         places.find_map(|place| caller.pointer(place)?.get("caBundle")?.as_str())
     })
+}
+
+/// The hash of the CA that Pods of a Deployment serve with, or will once they are replaced.
+pub(super) fn authority_of_pods(deployment: &Value) -> Option<&str> {
+    let annotations = deployment.pointer("/spec/template/metadata/annotations")?;
+    annotations.get(labels::CA_HASH)?.as_str()
 }
 
 /// The Service that a caller of the cluster calls, if it is the one that it is asked to call.

@@ -127,8 +127,8 @@ fn failed(message: &str, failure: Failure) -> Course {
     let again = match failure {
         Failure::Passing => return Course::failed(CsvReason::InstallComponentFailed, message),
         Failure::Forbidden => {
-            "it is tried again when roles, bindings or the ServiceAccount of the OperatorGroup \
-             change, and from time to time"
+            "it is tried again when the ServiceAccount of the OperatorGroup, or what that may do, \
+             changes, and from time to time"
         }
         Failure::Refused => {
             "mend the object in the ClusterServiceVersion or in spec.config of the Subscription, or \

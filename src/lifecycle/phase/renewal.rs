@@ -9,7 +9,6 @@ use super::{Action, Course, Decision, InstallOutcome, Situation, checks, group, 
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::status::ClusterServiceVersionStatus;
 use crate::api::conditions::CsvPhase;
-use crate::lifecycle::install::state::{Certificates, Installation};
 use crate::lifecycle::replacement;
 
 /// How soon it is looked at again at the earliest when certificates seem to be overdue and are not, and
@@ -29,16 +28,15 @@ pub(super) fn beside(situation: &Situation<'_>, mut course: Course) -> Course {
     course
 }
 
-/// Whether certificates are due, nothing else is to be written, and no phase comes next that would renew
-/// them: the operator lacks something, or its group does not suit it.
+/// Whether certificates are due or lost, nothing else is to be written, and no phase comes next that would renew
+/// them: the operator lacks something, or its group does not suit it. What differs besides waits.
 fn is_due_alone(situation: &Situation<'_>, course: &Course) -> bool {
     let phase = situation.phase();
     let stays = course.to.as_ref().is_none_or(|to| to.phase == phase);
-    *situation.certificates == Certificates::Due
+    situation.is_renewal_due
         && matches!(phase, CsvPhase::Pending | CsvPhase::Failed)
         && stays
         && course.actions.is_empty()
-        && !matches!(situation.installation, Installation::Differs { .. })
         && replacement::was_installed(situation.csv)
         && group::member_of(situation).is_ok()
         && checks::content(situation).is_ok()

@@ -48,9 +48,10 @@ fn look_after(situation: &Situation<'_>) -> Course {
     if let Err(course) = membership {
         return marked(*course);
     }
-    // What never ran because it was refused is not installed on its way out.
+    // What never ran because it was refused is not installed on its way out. One that ran and lacks something now
+    // goes on running: the newer version may have brought a CRD that no longer serves what this one needs.
     let can_run = replacement::was_installed(situation.csv)
-        && situation.requirements.as_ref().is_ok_and(|it| it.met)
+        && situation.requirements.is_ok()
         && checks::content(situation).is_ok();
     if !can_run {
         return Course::stay();

@@ -7,8 +7,16 @@ use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::status::{ClusterServiceVersionStatus, CsvCondition};
 use crate::api::conditions::CsvPhase;
 
-/// How many entries the history has at most; the oldest go first.
+/// How many entries the history has at most; the oldest go first, but for [`MILESTONES`].
 pub(super) const HISTORY_LIMIT: usize = 20;
+
+/// The phases of which the history keeps the newest entry, however old it is: whether an operator was ever
+/// installed is known from nothing else ([`replacement`](crate::lifecycle::replacement)).
+const MILESTONES: [CsvPhase; 3] = [
+    CsvPhase::InstallReady,
+    CsvPhase::Installing,
+    CsvPhase::Succeeded,
+];
 
 /// The decision that a course amounts to. A status that would say the same again is not written.
 pub(super) fn decide(csv: &ClusterServiceVersion, course: Course, now: &Time) -> Decision {
@@ -66,6 +74,21 @@ fn set(status: &mut ClusterServiceVersionStatus, to: Standing, now: &Time) {
             last_transition_time: status.last_transition_time.clone(),
         });
     }
-    let surplus = status.conditions.len().saturating_sub(HISTORY_LIMIT);
-    status.conditions.drain(..surplus);
+    trim(&mut status.conditions);
+}
+
+/// Lets the oldest entries go that are too many.
+fn trim(history: &mut Vec<CsvCondition>) {
+    while history.len() > HISTORY_LIMIT {
+        let phases: Vec<&CsvPhase> = history.iter().map(|then| &then.phase).collect();
+        let can_go = |at: usize, phase: &CsvPhase| {
+            !MILESTONES.contains(phase) || phases.iter().skip(at + 1).any(|it| *it == phase)
+        };
+        // There is always one: milestones are fewer than there is room.
+        let oldest = phases
+            .iter()
+            .enumerate()
+            .position(|(at, phase)| can_go(at, phase));
+        history.remove(oldest.unwrap_or_default());
+    }
 }

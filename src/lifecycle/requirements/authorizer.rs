@@ -46,8 +46,7 @@ impl<'a> Authorizer<'a> {
         namespace: Option<&str>,
     ) -> Self {
         let is_bound = |subjects: Option<&[Subject]>, namespace: &str| {
-            let mut subjects = subjects.unwrap_or_default().iter();
-            subjects.any(|subject| applies(subject, namespace, home, account))
+            is_for(subjects, namespace, home, account)
         };
         let counts = |owners: &[_]| !belongs_to_another(csv, owners);
         let cluster_role = |name: &str| -> &'a [PolicyRule] {
@@ -120,6 +119,12 @@ impl<'a> Authorizer<'a> {
             })
         })
     }
+}
+
+/// Whether a binding of a namespace, or of none, is for an account of namespace `home`, by its subjects.
+pub fn is_for(subjects: Option<&[Subject]>, namespace: &str, home: &str, account: &str) -> bool {
+    let mut subjects = subjects.unwrap_or_default().iter();
+    subjects.any(|subject| applies(subject, namespace, home, account))
 }
 
 /// A list that has nothing in it asks for one thing that has no name.

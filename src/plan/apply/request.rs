@@ -27,6 +27,7 @@ pub(super) enum Body<'a> {
     Object(&'a Value),
     Apply(&'a Value),
     JsonPatch(&'a Value),
+    MergePatch(&'a Value),
 }
 
 impl Body<'_> {
@@ -36,15 +37,17 @@ impl Body<'_> {
             // JSON is YAML; a content type of its own for JSON came only later.
             Self::Apply(_) => "application/apply-patch+yaml",
             Self::JsonPatch(_) => "application/json-patch+json",
+            Self::MergePatch(_) => "application/merge-patch+json",
         }
     }
 
     fn bytes(self) -> Vec<u8> {
         match self {
             Self::Empty => Vec::new(),
-            Self::Object(value) | Self::Apply(value) | Self::JsonPatch(value) => {
-                value.to_string().into_bytes()
-            }
+            Self::Object(value)
+            | Self::Apply(value)
+            | Self::JsonPatch(value)
+            | Self::MergePatch(value) => value.to_string().into_bytes(),
         }
     }
 }

@@ -215,7 +215,7 @@ fn an_install_that_was_given_up_rests_longer_each_time_and_never_for_long() {
 #[rstest]
 #[case(
     Failure::Forbidden,
-    "roles, bindings or the ServiceAccount of the OperatorGroup"
+    "the ServiceAccount of the OperatorGroup, or what that may do"
 )]
 #[case(Failure::Refused, "policy or webhook of the cluster")]
 #[case(

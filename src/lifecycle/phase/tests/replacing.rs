@@ -225,14 +225,22 @@ fn a_csv_that_is_being_replaced_takes_over_what_changed_in_its_group_and_is_look
 }
 
 #[test]
-fn a_csv_that_waits_for_its_pods_or_lacks_something_is_left_alone_while_it_is_replaced() {
+fn a_csv_that_waits_for_its_pods_or_has_no_group_is_left_alone_while_it_is_replaced() {
     let pending = CsvPhase::Pending;
     assert_eq!(held(waiting(), &pending).decide("csv1").actions, []);
-    let lacking = held(drifted(), &pending).without_crd();
-    assert_eq!(lacking.decide("csv1").actions, []);
     let mut outside = held(drifted(), &pending);
     outside.groups.clear();
     assert_eq!(outside.decide("csv1").actions, []);
+}
+
+// The newer version brought a CRD that no longer serves what this one needs, and is held.
+#[rstest]
+#[case::changed(drifted())]
+#[case::expiring(certified(Certificates::Due))]
+#[case::lost(certified(Certificates::Missing { message: "no secret".to_owned() }))]
+fn a_csv_that_lacks_something_is_looked_after_while_it_is_replaced(#[case] installed: Installed) {
+    let lacking = held(installed, &CsvPhase::Pending).without_crd();
+    assert_eq!(lacking.decide("csv1").actions, [Action::Install]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 
-use super::world::{Csv as _, World, certified, csv, time};
+use super::world::{Csv as _, Installed, World, certified, csv, drifted, nothing, time};
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::lifecycle::install::state::Certificates;
 use crate::lifecycle::phase::{Action, InstallOutcome};
@@ -108,6 +108,29 @@ fn certificates_of_what_waits_or_failed_are_renewed_in_time(
     assert_eq!(after.certs_rotate_at, Some(time(9000)));
     world.sync();
     assert_eq!(world.actions.len(), 1);
+}
+
+// The ClusterServiceVersion was edited while it lacks something, or the Secret is gone, with which everything differs.
+#[rstest]
+#[case::edited(Certificates::Due, drifted())]
+#[case::lost(Certificates::Missing { message: "no secret".to_owned() }, drifted())]
+#[case::lost_with_more(Certificates::Missing { message: "no secret".to_owned() }, nothing())]
+fn certificates_of_what_waits_are_made_anew_whatever_else_differs(
+    #[case] certificates: Certificates,
+    #[case] differing: Installed,
+) {
+    let mut world = world(&CsvPhase::Pending, Certificates::Fine).without_crd();
+    world.csvs[0] = world.csvs[0].clone().once(&CsvPhase::Succeeded);
+    let installed = Installed {
+        certificates,
+        ..differing
+    };
+    world = world.with_installed("csv1", installed);
+    world.sync();
+    world.sync();
+    world.expect_phase("csv1", &CsvPhase::Pending);
+    // It is not installed: what it asks for now waits for what it lacks.
+    assert_eq!(world.actions, [Action::Renew]);
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use super::world::{Csv as _, World, csv, time, waiting};
 use crate::api::cluster_service_version::status::{CleanupStatus, CsvCondition, ResourceList};
 use crate::api::conditions::{CsvPhase, CsvReason};
+use crate::lifecycle::phase::{Failure, InstallOutcome, SinceGivenUp};
+use crate::lifecycle::replacement;
 
 #[test]
 fn the_history_gets_an_entry_for_each_new_phase_or_reason() {
@@ -66,6 +68,31 @@ fn the_history_keeps_its_last_twenty_entries() {
     assert_eq!(history.len(), 20);
     assert_eq!(history[0].message, "1");
     assert_eq!(history[19].reason, CsvReason::RequirementsUnknown);
+}
+
+// By the history it is known later that it may run, and has to be looked after.
+#[test]
+fn however_often_an_install_fails_the_history_tells_that_one_was_done() {
+    let ran = csv("csv1", &CsvPhase::Failed)
+        .because(&CsvReason::InstallComponentFailedNoRetry)
+        .once(&CsvPhase::Installing)
+        .once(&CsvPhase::Succeeded);
+    let mut world = World::new([ran]);
+    world.since_given_up = SinceGivenUp::Changed;
+    world.outcome = InstallOutcome::Failed {
+        message: "no".to_owned(),
+        failure: Failure::Forbidden,
+    };
+    for _ in 0..90 {
+        world.sync();
+    }
+    let csv = world.csv("csv1");
+    let history = world.status("csv1").conditions;
+    assert_eq!(history.len(), 20);
+    assert!(replacement::was_installed(csv), "{history:?}");
+    let first: Vec<_> = history.iter().take(2).map(|it| &it.phase).collect();
+    assert_eq!(first, [&CsvPhase::Installing, &CsvPhase::Succeeded]);
+    assert!(world.events.len() >= 80, "it goes round");
 }
 
 #[test]

@@ -166,6 +166,10 @@ impl World {
             installation: &installed.installation,
             certificates: &installed.certificates,
             rotate_at: self.rotate_at.as_ref(),
+            is_renewal_due: matches!(
+                installed.certificates,
+                Certificates::Due | Certificates::Missing { .. }
+            ),
             served_apis: &installed.served_apis,
             contested: self.contested.as_ref(),
             since_given_up: self.since_given_up,
