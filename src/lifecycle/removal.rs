@@ -318,7 +318,7 @@ pub fn plan(facts: &Facts, wish: &Wish) -> Removal {
     removal.is_running = estate.own.iter().any(|csv| needs::is_running(csv));
     let mut own = estate.own.iter();
     let cleanup = own.find_map(|csv| cleanup::told(csv));
-    removal.cleanup = cleanup.unwrap_or_default().to_owned();
+    cleanup.unwrap_or_default().clone_into(&mut removal.cleanup);
     // What would go is told also where dependencies are kept.
     let pruning = Fates::of(&estate, &wish.pruning());
     let dependencies = pruning.dependencies();
