@@ -13,7 +13,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams};
 use serde_json::json;
 
-use crate::support::case::on_cluster;
+use crate::support::case::{Case, on_cluster};
 use crate::support::expiring;
 use crate::support::life::{phase, status};
 use crate::support::load::Load;
@@ -140,81 +140,81 @@ fn template(deployment: &Deployment) -> (Option<String>, Option<String>) {
 }
 
 // Pods that are started anew would wait for the Secret for ever, and what their webhooks are asked about be refused.
+async fn lose_secret(case: &Case) -> anyhow::Result<()> {
+    let scene = Scene::new(case).await?;
+    let plain = scene
+        .operator("gopher", "1.0.0")
+        .owns("Gopher")
+        .requires("Burrow");
+    scene.with_crd(&plain, "Gopher").await?;
+    scene.with_crd(&plain, "Burrow").await?;
+    let hooks = [webhook(&plain, "validate")];
+    let gopher = plain.csv_with(json!({"spec": {"webhookdefinitions": hooks}}));
+    let csv = gopher.csv_name();
+    scene.runs(&gopher).await?;
+    let secret = "gopher-service-cert";
+    let before = scene.api::<Secret>().get(secret).await?;
+    let (old_hash, image) = template(&scene.api::<Deployment>().get("gopher").await?);
+
+    let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
+    let burrow = gopher.crd_name("Burrow");
+    crds.delete(&burrow, &DeleteParams::default()).await?;
+    let is_gone = |crd: Option<&CustomResourceDefinition>| crd.is_none();
+    case.wait(&crds, &burrow, "gone", is_gone).await?;
+    // What it asks for now waits for what it lacks.
+    let edited = gopher
+        .clone()
+        .deployment_with(json!({"spec": {"template": {"spec": {
+            "containers": [{"name": "operator", "image": "example.com/operator:v2"}],
+        }}}}));
+    scene.change_to(&edited).await?;
+    let lacks = |csv: &ClusterServiceVersion| {
+        let status = status(csv);
+        status.phase == CsvPhase::Pending && status.reason == CsvReason::RequirementsNotMet
+    };
+    scene.until(&csv, "lacking something", lacks).await?;
+    scene.delete::<Secret>(secret).await?;
+    let uid = before.metadata.uid.clone();
+    let after = scene
+        .until(secret, "made anew", |it: &Secret| it.metadata.uid != uid)
+        .await?;
+    let hash = |secret: &Secret| secret.annotations().get("olmcahash").cloned();
+    let marked = scene
+        .until("gopher", "marked", |it: &Deployment| {
+            template(it).0 == hash(&after)
+        })
+        .await?;
+    ensure!(hash(&before) == old_hash && hash(&after) != old_hash);
+    ensure!(
+        template(&marked).1 == image,
+        "it was rolled out: {marked:?}"
+    );
+    // Pods that are not replaced yet are trusted as well.
+    let hooks = Api::<ValidatingWebhookConfiguration>::all(case.client.clone());
+    let ours = ListParams::default().labels(&format!("olm.owner.namespace={}", scene.namespace));
+    let hook = hooks.list(&ours).await?.items.remove(0);
+    let hook = hook.webhooks.unwrap_or_default().remove(0);
+    let bundle = hook.client_config.ca_bundle.context("nobody is trusted")?;
+    let bundle = String::from_utf8(bundle.0)?;
+    for secret in [&before, &after] {
+        let data = secret.data.as_ref().context("no data")?;
+        let authority = String::from_utf8(data["olmCAKey"].0.clone())?;
+        ensure!(bundle.contains(&authority), "{bundle}");
+    }
+    ensure!(lacks(
+        &scene.api::<ClusterServiceVersion>().get(&csv).await?
+    ));
+
+    scene.with_crd(&gopher, "Burrow").await?;
+    scene.in_phase(&csv, CsvPhase::Succeeded).await?;
+    let newer = |it: &Deployment| template(it).1.as_deref() == Some("example.com/operator:v2");
+    scene.until("gopher", "rolled out", newer).await?;
+    let data = scene.api::<Secret>().get(secret).await?.data;
+    ensure!(data == after.data, "it was made anew once more");
+    scene.delete_csv(&csv).await
+}
+
 #[tokio::test]
 async fn a_secret_that_is_lost_while_an_operator_lacks_something_is_made_anew_and_nothing_else() {
-    on_cluster(async |case| {
-        let scene = Scene::new(case).await?;
-        let plain = scene
-            .operator("gopher", "1.0.0")
-            .owns("Gopher")
-            .requires("Burrow");
-        scene.with_crd(&plain, "Gopher").await?;
-        scene.with_crd(&plain, "Burrow").await?;
-        let hooks = [webhook(&plain, "validate")];
-        let gopher = plain.csv_with(json!({"spec": {"webhookdefinitions": hooks}}));
-        let csv = gopher.csv_name();
-        scene.runs(&gopher).await?;
-        let secret = "gopher-service-cert";
-        let before = scene.api::<Secret>().get(secret).await?;
-        let (old_hash, image) = template(&scene.api::<Deployment>().get("gopher").await?);
-
-        let crds = Api::<CustomResourceDefinition>::all(case.client.clone());
-        let burrow = gopher.crd_name("Burrow");
-        crds.delete(&burrow, &DeleteParams::default()).await?;
-        let is_gone = |crd: Option<&CustomResourceDefinition>| crd.is_none();
-        case.wait(&crds, &burrow, "gone", is_gone).await?;
-        // What it asks for now waits for what it lacks.
-        let edited = gopher
-            .clone()
-            .deployment_with(json!({"spec": {"template": {"spec": {
-                "containers": [{"name": "operator", "image": "example.com/operator:v2"}],
-            }}}}));
-        scene.change_to(&edited).await?;
-        let lacks = |csv: &ClusterServiceVersion| {
-            let status = status(csv);
-            status.phase == CsvPhase::Pending && status.reason == CsvReason::RequirementsNotMet
-        };
-        scene.until(&csv, "lacking something", lacks).await?;
-        scene.delete::<Secret>(secret).await?;
-        let uid = before.metadata.uid.clone();
-        let after = scene
-            .until(secret, "made anew", |it: &Secret| it.metadata.uid != uid)
-            .await?;
-        let hash = |secret: &Secret| secret.annotations().get("olmcahash").cloned();
-        let marked = scene
-            .until("gopher", "marked", |it: &Deployment| {
-                template(it).0 == hash(&after)
-            })
-            .await?;
-        ensure!(hash(&before) == old_hash && hash(&after) != old_hash);
-        ensure!(
-            template(&marked).1 == image,
-            "it was rolled out: {marked:?}"
-        );
-        // Pods that are not replaced yet are trusted as well.
-        let hooks = Api::<ValidatingWebhookConfiguration>::all(case.client.clone());
-        let ours =
-            ListParams::default().labels(&format!("olm.owner.namespace={}", scene.namespace));
-        let hook = hooks.list(&ours).await?.items.remove(0);
-        let hook = hook.webhooks.unwrap_or_default().remove(0);
-        let bundle = hook.client_config.ca_bundle.context("nobody is trusted")?;
-        let bundle = String::from_utf8(bundle.0)?;
-        for secret in [&before, &after] {
-            let data = secret.data.as_ref().context("no data")?;
-            let authority = String::from_utf8(data["olmCAKey"].0.clone())?;
-            ensure!(bundle.contains(&authority), "{bundle}");
-        }
-        ensure!(lacks(
-            &scene.api::<ClusterServiceVersion>().get(&csv).await?
-        ));
-
-        scene.with_crd(&gopher, "Burrow").await?;
-        scene.in_phase(&csv, CsvPhase::Succeeded).await?;
-        let newer = |it: &Deployment| template(it).1.as_deref() == Some("example.com/operator:v2");
-        scene.until("gopher", "rolled out", newer).await?;
-        let data = scene.api::<Secret>().get(secret).await?.data;
-        ensure!(data == after.data, "it was made anew once more");
-        scene.delete_csv(&csv).await
-    })
-    .await;
+    on_cluster(async |case| Box::pin(lose_secret(case)).await).await;
 }

@@ -261,49 +261,50 @@ fn running_gopher(scene: &Scene<'_>, stand_in: &StandIn) -> Operator {
         }}))
 }
 
+async fn everything_of_running(case: &Case) -> anyhow::Result<()> {
+    let Some(stand_in) = StandIn::at_hand(case).await? else {
+        return Ok(());
+    };
+    if is_alone() {
+        cleared(case).await?;
+    }
+    let scene = Scene::on_real_node(case).await?;
+    scene.group_with(json!({})).await?;
+    let gopher = running_gopher(&scene, &stand_in);
+    let burrow = burrow(&scene).deployment_with(stand_in.doing(&["serve", "0.0.0.0:8080"]));
+    let channels = [stable([gopher.clone()]), stable([burrow])];
+    scene.image_catalog("hub", &channels).await?;
+    scene.ready_catalog("hub").await?;
+    let before = inventory(&scene).await?;
+    scene
+        .subscribe("gopher", "hub", policy("Everything"))
+        .await?;
+    scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+    scene.in_phase("burrow.v1.0.0", CsvPhase::Succeeded).await?;
+    // It is asked, and answers.
+    let digger = stand_in::gopher(&gopher, "v1", "digger", &json!({"address": "burrow:8080"}));
+    let gophers = scene.gophers(&gopher, "v1");
+    let made = create(case, &gophers, &digger).await?;
+    let made = made.map_err(anyhow::Error::msg)?;
+    ensure!(made.data["spec"]["changedBy"].is_string(), "{made:?}");
+    let converted = scene.gophers(&gopher, "v2").get("digger").await?;
+    ensure!(converted.data["spec"]["host"] == "burrow", "{converted:?}");
+    scene.make("Burrow", "home", &[]).await?;
+    let crds = ["Gopher", "Burrow"].map(|kind| scene.crd_of(kind));
+    scene.give_up("gopher", &crds).await?;
+    let during = inventory(&scene).await?;
+    ensure!(
+        during.len() > before.len() + 25,
+        "only {} objects",
+        during.len()
+    );
+    scene.delete::<Subscription>("gopher").await?;
+    inventory::is_as(&case.client, &extent(&scene), &before, |_| false).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_of_an_operator_that_runs_and_answers_goes_and_nothing_else() {
-    on_cluster(async |case| {
-        let Some(stand_in) = StandIn::at_hand(case).await? else {
-            return Ok(());
-        };
-        if is_alone() {
-            cleared(case).await?;
-        }
-        let scene = Scene::on_real_node(case).await?;
-        scene.group_with(json!({})).await?;
-        let gopher = running_gopher(&scene, &stand_in);
-        let burrow = burrow(&scene).deployment_with(stand_in.doing(&["serve", "0.0.0.0:8080"]));
-        let channels = [stable([gopher.clone()]), stable([burrow])];
-        scene.image_catalog("hub", &channels).await?;
-        scene.ready_catalog("hub").await?;
-        let before = inventory(&scene).await?;
-        scene
-            .subscribe("gopher", "hub", policy("Everything"))
-            .await?;
-        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
-        scene.in_phase("burrow.v1.0.0", CsvPhase::Succeeded).await?;
-        // It is asked, and answers.
-        let digger = stand_in::gopher(&gopher, "v1", "digger", &json!({"address": "burrow:8080"}));
-        let gophers = scene.gophers(&gopher, "v1");
-        let made = create(case, &gophers, &digger).await?;
-        let made = made.map_err(anyhow::Error::msg)?;
-        ensure!(made.data["spec"]["changedBy"].is_string(), "{made:?}");
-        let converted = scene.gophers(&gopher, "v2").get("digger").await?;
-        ensure!(converted.data["spec"]["host"] == "burrow", "{converted:?}");
-        scene.make("Burrow", "home", &[]).await?;
-        let crds = ["Gopher", "Burrow"].map(|kind| scene.crd_of(kind));
-        scene.give_up("gopher", &crds).await?;
-        let during = inventory(&scene).await?;
-        ensure!(
-            during.len() > before.len() + 25,
-            "only {} objects",
-            during.len()
-        );
-        scene.delete::<Subscription>("gopher").await?;
-        inventory::is_as(&case.client, &extent(&scene), &before, |_| false).await
-    })
-    .await;
+    on_cluster(async |case| Box::pin(everything_of_running(case)).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
