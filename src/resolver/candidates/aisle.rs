@@ -17,11 +17,6 @@ pub(in crate::resolver) fn wants(subscription: &Subscription, version: Option<&V
     version.is_some_and(|version| range.contains(version))
 }
 
-/// Vendors mark their builds (`1.33.4-gke.1200`), which does not make them older.
-fn release(kubernetes: &Version) -> (u64, u64, u64) {
-    (kubernetes.major(), kubernetes.minor(), kubernetes.patch())
-}
-
 /// One channel, looked through for offers.
 pub(super) struct Aisle<'a, 'r> {
     pub(super) market: &'a Market<'r>,
@@ -227,7 +222,7 @@ impl<'a> Aisle<'a, '_> {
         let too_new = bundle
             .min_kube_version
             .as_ref()
-            .filter(|needed| kube_version.is_some_and(|has| release(has) < release(needed)));
+            .filter(|_| kube_version.is_some_and(|has| !bundle.runs_on(has)));
         if !wanted {
             self.bar(bundle, Bar::OutOfRange);
         } else if let Some(needed) = too_new {
