@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
-use super::{Bar, Found, Obstacle};
+use super::{Bar, Found, Obstacle, Unsaid};
 use crate::resolver::market::{Market, Offer};
 use crate::resolver::package::{Bundle, Channel, Listing, Package};
 use crate::resolver::request::{Installed, Subscription};
@@ -112,9 +112,12 @@ impl<'a> Aisle<'a, '_> {
     ) {
         let channels = subscription.channel.is_empty() && self.package.channels.len() > 1;
         let catalogs = subscription.catalog.is_empty() && self.market.by_preference(None).len() > 1;
-        if !channels && !catalogs {
-            return;
-        }
+        let unsaid = match (channels, catalogs) {
+            (true, true) => Unsaid::Both,
+            (true, false) => Unsaid::Channel,
+            (false, true) => Unsaid::Catalog,
+            (false, false) => return,
+        };
         let package = self.package;
         let is_back = |bundle: &Bundle| {
             let versions = bundle.version.as_ref().zip(current.version.as_ref());
@@ -124,7 +127,7 @@ impl<'a> Aisle<'a, '_> {
             let bundle = &package.bundles[at];
             let is_back = is_back(bundle);
             if is_back {
-                self.bar(bundle, Bar::Older);
+                self.bar(bundle, Bar::Older(unsaid));
             }
             !is_back
         });
