@@ -16,6 +16,7 @@ mod budget;
 mod candidates;
 mod cel;
 mod constraint;
+mod course;
 mod curation;
 mod explain;
 mod explanation;
@@ -43,6 +44,7 @@ mod tree;
 mod words;
 
 pub use constraint::{ConstraintError, requirements};
+pub use course::{Course, course};
 pub use curation::{Curation, CurationError};
 pub use explanation::{Change, Explanation, Reason};
 pub use features::Features;

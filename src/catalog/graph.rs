@@ -3,11 +3,12 @@
 //! A node is a bundle. An edge goes from the bundle that is installed to the one it can be upgraded
 //! to, because that one replaces it, skips it, or has a skip range with its version. Names that are
 //! replaced or skipped without being listed are nodes as well: whoever has such a bundle installed
-//! can still get on.
+//! can still get on. [`Marks`] tell what somebody has installed, and which way it goes.
 //!
 //! [`Chain`] is the stricter view of opm, and [`order`] that of OLM's resolver.
 
 mod chain;
+mod marks;
 mod path;
 mod render;
 
@@ -26,6 +27,7 @@ use super::fbc::{Channel, PackageBlobs};
 use crate::version::{Range, Version};
 
 pub use chain::{Chain, OrderError, order};
+pub use marks::{Leg, Marks};
 pub use path::{Step, walk};
 
 /// Why an upgrade is possible.
@@ -85,6 +87,7 @@ pub struct Graph {
     package: String,
     bundles: DiGraph<Node, Edge>,
     by_name: BTreeMap<String, NodeIndex>,
+    marks: Marks,
 }
 
 impl Graph {
@@ -104,10 +107,22 @@ impl Graph {
         channels: &[Channel],
         versions: &BTreeMap<String, Version>,
     ) -> Self {
+        Self::marked(package, channels, versions, Marks::default())
+    }
+
+    /// As [`Self::of_channels`], with what is installed: that is in the graph also if the catalog does not
+    /// know it, because a skip range may lead on from its version.
+    pub fn marked(
+        package: &str,
+        channels: &[Channel],
+        versions: &BTreeMap<String, Version>,
+        marks: Marks,
+    ) -> Self {
         let mut graph = Self {
             package: package.to_owned(),
             bundles: DiGraph::new(),
             by_name: BTreeMap::new(),
+            marks,
         };
         graph.add_nodes(channels, versions);
         let mut edges: BTreeMap<(NodeIndex, NodeIndex, Kind), BTreeSet<String>> = BTreeMap::new();
@@ -139,11 +154,19 @@ impl Graph {
                 }
             }
         }
+        let marked = &self.marks.installed;
+        for name in marked.keys() {
+            listed.entry(name).or_default();
+        }
+        let version = |name: &str| {
+            let known = versions.get(name);
+            known.or_else(|| marked.get(name)?.as_ref()).cloned()
+        };
         let mut nodes: Vec<Node> = listed
             .into_iter()
             .map(|(name, channels)| Node {
                 name: name.to_owned(),
-                version: versions.get(name).cloned(),
+                version: version(name),
                 channels,
             })
             .collect();

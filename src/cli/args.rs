@@ -80,7 +80,10 @@ pub(super) enum Command {
     /// Tell why a package would be installed in this version, or why not
     Explain(plan::Explain),
     /// Draw how the versions of a package lead to each other, or what it needs
-    Graph(catalog::Graph),
+    ///
+    /// What is installed is marked, and the way that it will go. With `--catalog` alone it is the graph
+    /// of that catalog, which may be a file or broken.
+    Graph(plan::Graph),
     /// Print the manifests that run Chandler in a cluster
     ///
     /// Apply them with `chandler deploy --image IMAGE | kubectl apply --server-side -f -`.

@@ -140,12 +140,19 @@ fn of_install(install: &Install, situation: &Situation) -> Row {
     let replaced = situation.installed(&install.replaces);
     let from = replaced.and_then(|csv| csv.version.as_ref());
     let to = Version::parse_tolerant(&install.version).ok();
+    // A Subscription may have gone from one package to another, whose versions do not compare.
+    let other = replaced.and_then(|csv| csv.package.as_deref());
+    let other = other.filter(|package| *package != install.package);
     let change = match (install.replaces.is_empty(), from, &to) {
         (true, ..) => "install",
-        (false, Some(from), Some(to)) if to < from => "downgrade",
+        (false, Some(from), Some(to)) if to < from && other.is_none() => "downgrade",
         _ => "upgrade",
     };
-    let before = from.map_or_else(|| install.replaces.clone(), ToString::to_string);
+    let before = match (other, from) {
+        (Some(package), Some(version)) => format!("{package} {version}"),
+        (None, Some(version)) => version.to_string(),
+        (_, None) => install.replaces.clone(),
+    };
     Row {
         change,
         package: install.package.clone(),
@@ -165,13 +172,17 @@ fn of_kept(kept: &Kept, situation: &Situation) -> Row {
     let subscription = all.find(|subscription| subscription.name == kept.subscription);
     let csv = situation.installed(&kept.csv);
     let version = csv.and_then(|csv| csv.version.as_ref());
+    let package = csv.and_then(|csv| csv.package.as_deref());
+    let package = package.or(subscription.map(|subscription| subscription.package.as_str()));
+    // What is of another package came from elsewhere than where the Subscription looks now.
+    let follows = subscription.filter(|subscription| Some(&*subscription.package) == package);
     Row {
         change: if kept.adopted { "adopt" } else { "keep" },
-        package: subscription.map_or_else(String::new, |s| s.package.clone()),
+        package: package.unwrap_or_default().to_owned(),
         version: version.map(ToString::to_string).unwrap_or_default(),
         bundle: kept.csv.clone(),
-        channel: subscription.map_or_else(String::new, |s| s.channel.clone()),
-        catalog: subscription.map_or_else(String::new, |s| s.catalog.to_string()),
+        channel: follows.map_or_else(String::new, |s| s.channel.clone()),
+        catalog: follows.map_or_else(String::new, |s| s.catalog.to_string()),
         asked_by: kept.subscription.clone(),
     }
 }

@@ -98,6 +98,14 @@ impl Situation {
         }
     }
 
+    /// Says what cannot be understood, as far as it may concern a question about one package.
+    pub(super) fn warn_of_what_is_broken(&self, package: &str) {
+        self.warn_of_broken_packages(&[package]);
+        for problem in &self.broken {
+            printer::warning(&problem.to_string());
+        }
+    }
+
     /// The catalog of this name and namespace.
     pub(super) fn catalog(&self, key: &CatalogKey) -> Option<&Open> {
         let mut catalogs = self.catalogs.iter();

@@ -125,8 +125,19 @@ pub(super) enum Bar {
     /// A Subscription to its package, by its position in the request, does not get it, and only what one
     /// gets may be used.
     NotGotten(usize),
-    /// What is installed is newer, and the Subscription says no channel in which this one follows.
-    Older,
+    /// What is installed is newer, and the Subscription does not say where this one follows it.
+    Older(Unsaid),
+}
+
+/// What a Subscription does not say although there are several: it follows all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Unsaid {
+    /// Its channel.
+    Channel,
+    /// Its catalog.
+    Catalog,
+    /// Neither of them.
+    Both,
 }
 
 impl Market<'_> {

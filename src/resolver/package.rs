@@ -350,6 +350,14 @@ impl Bundle {
         }
     }
 
+    /// Whether it runs on this Kubernetes. Vendors mark their builds (`1.33.4-gke.1200`), which does not
+    /// make them older than what they are built of.
+    pub fn runs_on(&self, kubernetes: &Version) -> bool {
+        let release = |version: &Version| (version.major(), version.minor(), version.patch());
+        let needed = self.min_kube_version.as_ref();
+        needed.is_none_or(|needed| release(kubernetes) >= release(needed))
+    }
+
     /// What it needs of other operators.
     pub fn requirements(&self) -> Result<&[Requirement], &ConstraintError> {
         let requirements = self

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::candidates::{Bar, Obstacle};
+use super::candidates::{Bar, Obstacle, Unsaid};
 use super::problem::{ChoiceId, Origin, Problem, SlotKey, What};
 use super::request::{Contents, Subscription};
 use crate::version::Version;
@@ -373,9 +373,16 @@ fn because(
             problem.subscription(*at).name,
             if many { "them" } else { "it" }
         ),
-        Bar::Older => format!(
-            "{who} {is} older than what is installed, and a Subscription without a channel does not go back"
-        ),
+        Bar::Older(unsaid) => {
+            let what = match unsaid {
+                Unsaid::Channel => "a channel",
+                Unsaid::Catalog => "a catalog",
+                Unsaid::Both => "a channel and a catalog",
+            };
+            format!(
+                "{who} {is} older than what is installed, and a Subscription without {what} does not go back"
+            )
+        }
         Bar::NotSubscribed => format!(
             "{who} would do, but {has} no Subscription, and the policy `dependencies: Require` installs nothing by itself"
         ),

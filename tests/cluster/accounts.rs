@@ -143,8 +143,8 @@ async fn grant_everywhere(scene: &Scene<'_>, rule: &Value) -> anyhow::Result<()>
         "olm.managed": "true", "olm.owner": "gopher.v1.0.0",
         "olm.owner.namespace": scene.namespace, "olm.owner.kind": "ClusterServiceVersion",
     }});
-    let role = json!({"metadata": metadata, "rules": [rule]});
-    create::<ClusterRole>(scene, role).await?;
+    let rights = json!({"metadata": metadata, "rules": [rule]});
+    create::<ClusterRole>(scene, rights).await?;
     let binding = json!({
         "metadata": metadata,
         "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": metadata["name"]},

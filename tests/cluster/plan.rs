@@ -1,4 +1,4 @@
-//! `chandler plan` and `chandler explain` on what is in a cluster.
+//! `chandler plan`, `chandler explain` and `chandler graph` on what is in a cluster.
 
 use anyhow::ensure;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ const PACKAGES: &str =
     "- packageName: gopher\n  channels: [{name: alpha, currentCSV: gopher.v2.0.0}]\n";
 
 #[tokio::test]
-async fn plan_and_explain_answer_for_what_is_in_the_cluster() {
+async fn plan_explain_and_graph_answer_for_what_is_in_the_cluster() {
     on_cluster(async |case| {
         let namespace = case.namespace().await?;
         create(case, &namespace, json!({
@@ -54,6 +54,9 @@ async fn plan_and_explain_answer_for_what_is_in_the_cluster() {
         ensure!(install["requestedBy"] == json!(["my-gopher"]), "{plan:#}");
         let said = chandler(case, &namespace, "explain gopher").await?;
         ensure!(said.contains("not 2.0.0: needs Kubernetes 99.0.0, and here is 1."), "{said}");
+        let drawn = chandler(case, &namespace, "graph gopher -o text").await?;
+        let whole = "gopher.v2.0.0 (alpha, head)\ngopher.v1.0.0 (alpha)\n  replaced by gopher.v2.0.0\n";
+        ensure!(drawn == whole, "{drawn}");
 
         create(case, &namespace, json!({
             "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
@@ -63,6 +66,10 @@ async fn plan_and_explain_answer_for_what_is_in_the_cluster() {
         .await?;
         let said = chandler(case, &namespace, "plan").await?;
         ensure!(said.starts_with("adopt gopher 1.0.0 (gopher.v1.0.0)"), "{said}");
+        let drawn = chandler(case, &namespace, "graph gopher -o text").await?;
+        ensure!(drawn.contains("gopher.v1.0.0 (alpha, installed)\n"), "{drawn}");
+        ensure!(drawn.contains("Subscription my-gopher stays with gopher.v1.0.0\n"), "{drawn}");
+        ensure!(drawn.contains("needs Kubernetes 99.0.0 or newer"), "{drawn}");
         Ok(())
     })
     .await;

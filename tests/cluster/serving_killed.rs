@@ -64,7 +64,7 @@ fn version(scene: &Scene<'_>, version: &str) -> Operator {
 }
 
 /// What is there before the process begins.
-async fn prepared<'c>(case: &'c Case, job: Job) -> anyhow::Result<Scene<'c>> {
+async fn prepared(case: &Case, job: Job) -> anyhow::Result<Scene<'_>> {
     let mut scene = Scene::for_all(case).await?;
     let first = version(&scene, "1.0.0");
     scene.with_crd(&first, "Gopher").await?;

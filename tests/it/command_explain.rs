@@ -241,3 +241,42 @@ fn a_version_that_another_subscription_cannot_live_with_says_whom_it_costs() {
         "{middle}"
     );
 }
+
+#[test]
+fn the_build_of_a_vendor_is_not_older_than_the_release_that_it_is_of() {
+    let shell = shell();
+    let bundle = |version: &str, more: Value| {
+        let package =
+            json!({"type": "olm.package", "value": {"packageName": "mole", "version": version}});
+        json!({"schema": "olm.bundle", "package": "mole", "name": format!("mole.v{version}"),
+               "image": format!("example.com/mole:{version}"), "properties": [package, more]})
+    };
+    let needs = json!({"type": "olm.csv.metadata", "value": {"minKubeVersion": "1.33.4"}});
+    let mut newest = bundle("2.0.0", needs);
+    let lacks = json!({"packageName": "excavator", "versionRange": ">=1.0.0"});
+    let lacks = json!({"type": "olm.package.required", "value": lacks});
+    newest["properties"].as_array_mut().unwrap().push(lacks);
+    let blobs = [
+        json!({"schema": "olm.package", "name": "mole", "defaultChannel": "stable"}),
+        json!({"schema": "olm.channel", "package": "mole", "name": "stable", "entries": [
+            {"name": "mole.v2.0.0", "replaces": "mole.v1.0.0"}, {"name": "mole.v1.0.0"}]}),
+        newest,
+        bundle("1.0.0", json!({"type": "color", "value": "black"})),
+    ];
+    shell.write("hub/mole.yaml", &documents(&blobs));
+    let explain = |kubernetes: &str| {
+        let said = shell.done(&format!(
+            "explain mole --catalog hub --kube-version {kubernetes}"
+        ));
+        assert!(said.starts_with("mole 1.0.0 would be installed"), "{said}");
+        said
+    };
+    let said = explain("1.33.4-gke.1200");
+    assert!(!said.contains("needs Kubernetes"), "{said}");
+    assert!(said.contains("excavator"), "{said}");
+    let said = explain("1.33.3");
+    assert!(
+        said.contains("version: not 2.0.0: needs Kubernetes 1.33.4, and here is 1.33.3"),
+        "{said}"
+    );
+}

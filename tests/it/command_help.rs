@@ -25,7 +25,7 @@ const REGISTRY: [&str; 4] = ["--plain-http", "--ca-file", "--mirror", "--cache-d
 #[case("list", &["--namespace", "--kubeconfig", "[default: all of the cluster]"], false)]
 #[case("history", &["<NAME>", "--namespace"], false)]
 #[case("uninstall", &["<NAME>", "--everything", "--prune-dependencies", "--delete-crds <NAME>...", "--dry-run", "--yes", "--timeout"], false)]
-#[case("graph", &["<PACKAGE>", "--catalog <[NAME=]SOURCE>", "--dependencies", "[possible values: dot, mermaid, json, yaml, text]"], true)]
+#[case("graph", &["<PACKAGE>", "--catalog <[NAME=]SOURCE>", "--dependencies", "--subscriptions <FILE>", "--installed <FILE>", "--kubeconfig", "[possible values: dot, mermaid, json, yaml, text]"], true)]
 fn each_command_tells_its_arguments(
     #[case] command: &str,
     #[case] words: &[&str],

@@ -210,6 +210,56 @@ fn an_older_version_that_is_asked_for_is_called_a_downgrade() {
     );
 }
 
+/// A Subscription that was told to follow another package, and what it has: a CSV that says whose it is.
+fn after_a_switch_to(package: &str) -> Shell {
+    let mut switched = subscription("badger", json!({"channel": "stable"}), "badger.v3.0.0");
+    switched["spec"]["name"] = json!(package);
+    let shell = with_subscriptions(&[switched]);
+    let mut badger = csv("badger", "3.0.0", "Succeeded");
+    let property =
+        json!([{"type": "olm.package", "value": {"packageName": "badger", "version": "3.0.0"}}]);
+    badger["metadata"]["annotations"] =
+        json!({"operatorframework.io/properties": json!({"properties": property}).to_string()});
+    shell.write("csvs.yaml", &documents(&[badger]));
+    shell
+}
+
+#[test]
+fn what_stays_is_named_by_its_own_package_also_if_the_subscription_follows_another() {
+    let shell = after_a_switch_to("gopher");
+    let said = plan(&shell, "--installed csvs.yaml");
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    // Where it came from is not where the Subscription looks now.
+    assert!(
+        said.out
+            .starts_with("keep badger 3.0.0 (badger.v3.0.0) for badger\n"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn an_upgrade_to_another_package_names_the_one_before() {
+    let shell = after_a_switch_to("weasel");
+    let blobs = [
+        json!({"schema": "olm.package", "name": "weasel", "defaultChannel": "stable"}),
+        json!({"schema": "olm.channel", "package": "weasel", "name": "stable",
+               "entries": [{"name": "weasel.v1.0.0", "skips": ["badger.v3.0.0"]}]}),
+        json!({"schema": "olm.bundle", "package": "weasel", "name": "weasel.v1.0.0",
+        "image": "example.com/weasel:1.0.0", "properties": [
+            {"type": "olm.package", "value": {"packageName": "weasel", "version": "1.0.0"}},
+        ]}),
+    ];
+    shell.write("hub/weasel.yaml", &documents(&blobs));
+    let said = plan(&shell, "--installed csvs.yaml");
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    // Versions of different packages do not compare: it is no downgrade.
+    assert_eq!(
+        said.out,
+        "upgrade weasel badger 3.0.0 → 1.0.0 (weasel.v1.0.0) from channel stable of olm/hub for badger\n"
+    );
+}
+
 #[test]
 fn two_runs_say_the_same_byte_by_byte() {
     let shell = with_subscriptions(&[

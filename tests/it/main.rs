@@ -31,6 +31,7 @@ mod fleet;
 mod hub;
 mod package_api;
 mod resolver_advice;
+mod resolver_course;
 mod resolver_explanations;
 mod resolver_hostile;
 mod resolver_oracle;

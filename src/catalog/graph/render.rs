@@ -7,7 +7,7 @@ use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef as _;
 use serde_json::{Value, json};
 
-use super::{Graph, Kind};
+use super::{Graph, Kind, Marks};
 
 impl Graph {
     /// The graph for Graphviz, one box for each channel.
@@ -20,31 +20,51 @@ impl Graph {
         for (number, (channel, part)) in self.by_channel().into_iter().enumerate() {
             let _ = writeln!(out, "  subgraph cluster_{number} {{");
             let _ = writeln!(out, "    label={}", quoted(channel));
+            let id = |index: &NodeIndex| quoted(&format!("{channel}/{}", self.name(*index)));
             for index in &part.nodes {
                 let node = &self.bundles[*index];
-                let mut style = String::new();
+                let mut styles = Vec::new();
                 if !node.channels.contains(channel) {
-                    style.push_str(" style=dashed");
+                    styles.push("dashed");
                 }
+                if self.is_installed(&node.name) {
+                    styles.push("filled");
+                }
+                let mut style = match styles.as_slice() {
+                    [] => String::new(),
+                    [one] => format!(" style={one}"),
+                    several => format!(" style={}", quoted(&several.join(","))),
+                };
                 if heads.contains(&node.name.as_str()) {
                     style.push_str(" penwidth=2");
                 }
-                let id = quoted(&format!("{channel}/{}", node.name));
                 let label = quoted(&self.label(*index, "\n"));
-                let _ = writeln!(out, "    {id} [label={label}{style}]");
+                let _ = writeln!(out, "    {} [label={label}{style}]", id(index));
             }
-            for (from, to, kind) in &part.edges {
-                let from = quoted(&format!("{channel}/{}", self.name(*from)));
-                let to = quoted(&format!("{channel}/{}", self.name(*to)));
-                let style = match kind {
-                    Kind::Replaces => "solid",
-                    Kind::Skips => "dashed",
-                    Kind::SkipRange => "dotted",
+            for line in part.lines() {
+                let style = match line.kind {
+                    Some(Kind::Replaces) => "solid",
+                    Some(Kind::Skips) => "dashed",
+                    Some(Kind::SkipRange) => "dotted",
+                    None => "bold",
                 };
-                let words = kind.words();
-                let _ = writeln!(out, "    {from} -> {to} [style={style} label={words:?}]");
+                let width = if line.is_on_the_way {
+                    " penwidth=3"
+                } else {
+                    ""
+                };
+                let (from, to, words) = (id(&line.from), id(&line.to), line.words());
+                let _ = writeln!(
+                    out,
+                    "    {from} -> {to} [style={style} label={words:?}{width}]"
+                );
             }
             out.push_str("  }\n");
+        }
+        for index in self.outside() {
+            let (id, label) = (quoted(self.name(index)), self.label(index, "\n"));
+            let label = quoted(&label);
+            let _ = writeln!(out, "  {id} [label={label} style=\"dashed,filled\"]");
         }
         out.push_str("}\n");
         out
@@ -64,16 +84,30 @@ impl Graph {
                 } else {
                     ("([\"", "\"])")
                 };
-                let _ = writeln!(out, "    {}{open}{label}{close}", id(index));
-            }
-            for (from, to, kind) in &part.edges {
-                let arrow = match kind {
-                    Kind::Replaces => "-->",
-                    Kind::Skips | Kind::SkipRange => "-.->",
+                let class = if self.is_installed(self.name(*index)) {
+                    ":::installed"
+                } else {
+                    ""
                 };
-                let _ = writeln!(out, "    {} {arrow}|{}| {}", id(from), kind.words(), id(to));
+                let _ = writeln!(out, "    {}{open}{label}{close}{class}", id(index));
+            }
+            for line in part.lines() {
+                let arrow = match line.kind {
+                    _ if line.is_on_the_way => "==>",
+                    Some(Kind::Replaces) | None => "-->",
+                    Some(Kind::Skips | Kind::SkipRange) => "-.->",
+                };
+                let (from, to) = (id(&line.from), id(&line.to));
+                let _ = writeln!(out, "    {from} {arrow}|{}| {to}", line.words());
             }
             out.push_str("  end\n");
+        }
+        for index in self.outside() {
+            let label = escaped(&self.label(index, "<br>"));
+            let _ = writeln!(out, "  n{}([\"{label}\"]):::installed", index.index());
+        }
+        if !self.marks.is_empty() {
+            out.push_str("  classDef installed stroke-width:3px\n");
         }
         out
     }
@@ -84,12 +118,16 @@ impl Graph {
         let nodes: Vec<Value> = self
             .nodes()
             .map(|node| {
-                json!({
+                let mut told = json!({
                     "name": node.name,
                     "version": node.version,
                     "channels": node.channels,
                     "head": heads.contains(&node.name.as_str()),
-                })
+                });
+                if self.is_installed(&node.name) {
+                    told["installed"] = true.into();
+                }
+                told
             })
             .collect();
         let mut edges: Vec<_> = self.bundles.edge_references().collect();
@@ -105,14 +143,20 @@ impl Graph {
                 })
             })
             .collect();
-        json!({
+        let mut told = json!({
             "package": self.package,
             "heads": heads,
             "cycles": self.cycles(),
             "stuck": self.stuck(),
             "nodes": nodes,
             "edges": edges,
-        })
+        });
+        if !self.marks.is_empty() {
+            let installed = self.marks.installed.keys();
+            told["installed"] = installed.map(String::as_str).collect();
+            told["way"] = json!(self.marks.way);
+        }
+        told
     }
 
     fn by_channel(&self) -> BTreeMap<&str, Part> {
@@ -125,8 +169,10 @@ impl Graph {
         for edge in self.bundles.edge_references() {
             for channel in &edge.weight().channels {
                 let part = parts.entry(channel).or_default();
-                // By skip range a bundle of another channel can come over: too many lines to draw.
-                let here = part.nodes.contains(&edge.source());
+                // By skip range a bundle of another channel can come over: too many lines to draw, but
+                // for those of what is installed.
+                let here = part.nodes.contains(&edge.source())
+                    || self.is_installed(self.name(edge.source()));
                 if edge.weight().kind == Kind::SkipRange && !here {
                     continue;
                 }
@@ -135,17 +181,40 @@ impl Graph {
                     .insert((edge.source(), edge.target(), edge.weight().kind));
             }
         }
+        for leg in &self.marks.way {
+            let ends = self.by_name.get(&leg.from).zip(self.by_name.get(&leg.to));
+            if let (Some((&from, &to)), Some(part)) = (ends, parts.get_mut(leg.channel.as_str())) {
+                part.nodes.extend([from, to]);
+                part.way.insert((from, to));
+            }
+        }
         parts
+    }
+
+    /// What is installed and has no place in any channel.
+    fn outside(&self) -> Vec<NodeIndex> {
+        if self.marks.is_empty() {
+            return Vec::new();
+        }
+        let parts = self.by_channel();
+        let installed = self.marks.installed.keys();
+        let installed = installed.filter_map(|name| self.by_name.get(name).copied());
+        let is_drawn = |index: &NodeIndex| parts.values().any(|part| part.nodes.contains(index));
+        installed.filter(|index| !is_drawn(index)).collect()
     }
 
     fn label(&self, index: NodeIndex, separator: &str) -> String {
         let node = &self.bundles[index];
-        match &node.version {
-            Some(version) if !node.name.contains(&version.to_string()) => {
-                format!("{}{separator}{version}", node.name)
-            }
-            _ => node.name.clone(),
+        let mut label = node.name.clone();
+        if let Some(version) = &node.version
+            && !node.name.contains(&version.to_string())
+        {
+            let _ = write!(label, "{separator}{version}");
         }
+        if self.is_installed(&node.name) {
+            let _ = write!(label, "{separator}installed");
+        }
+        label
     }
 }
 
@@ -154,6 +223,46 @@ impl Graph {
 struct Part {
     nodes: BTreeSet<NodeIndex>,
     edges: BTreeSet<(NodeIndex, NodeIndex, Kind)>,
+    /// The upgrades that come.
+    way: BTreeSet<(NodeIndex, NodeIndex)>,
+}
+
+/// A line between two bundles.
+struct Line {
+    from: NodeIndex,
+    to: NodeIndex,
+    /// None if no upgrade leads there and it is gone all the same.
+    kind: Option<Kind>,
+    is_on_the_way: bool,
+}
+
+impl Line {
+    fn words(&self) -> &'static str {
+        self.kind.map_or(Marks::ELSEWHERE, Kind::words)
+    }
+}
+
+impl Part {
+    /// All lines. Of several between the same bundles the plainest is the one that is gone.
+    fn lines(&self) -> Vec<Line> {
+        let mut way = self.way.clone();
+        let edges = self.edges.iter();
+        let mut lines: Vec<Line> = edges
+            .map(|&(from, to, kind)| Line {
+                from,
+                to,
+                kind: Some(kind),
+                is_on_the_way: way.remove(&(from, to)),
+            })
+            .collect();
+        lines.extend(way.into_iter().map(|(from, to)| Line {
+            from,
+            to,
+            kind: None,
+            is_on_the_way: true,
+        }));
+        lines
+    }
 }
 
 /// A string of DOT, in which only quotes and backslashes are special.

@@ -214,6 +214,100 @@ fn a_package_is_drawn_channel_by_channel_and_always_the_same() {
     );
 }
 
+#[test]
+fn what_is_installed_is_marked_and_so_is_the_way_on() {
+    let (channel, versions) = sample();
+    let leg = |from: &str, to: &str| Leg {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        channel: "stable".to_owned(),
+    };
+    let marks = Marks {
+        installed: BTreeMap::from([("v1.2.0".to_owned(), Some(Version::new(1, 2, 0)))]),
+        way: vec![leg("v1.2.0", "v1.3.0"), leg("v1.3.0", "v2.0.0")],
+    };
+    let graph = Graph::marked("p", std::slice::from_ref(&channel), &versions, marks);
+    let (dot, mermaid, json) = (graph.to_dot(), graph.to_mermaid(), graph.to_json());
+    for line in [
+        r#""stable/v1.2.0" [label="v1.2.0\ninstalled" style=filled]"#,
+        r#""stable/v1.2.0" -> "stable/v1.3.0" [style=solid label="replaced by" penwidth=3]"#,
+        r#""stable/v1.3.0" -> "stable/v2.0.0" [style=solid label="replaced by" penwidth=3]"#,
+        // One way is enough, and the plainest is gone.
+        r#""stable/v1.3.0" -> "stable/v2.0.0" [style=dotted label="in the skipRange of"]"#,
+    ] {
+        assert!(dot.contains(line), "{dot}");
+    }
+    assert!(
+        mermaid.contains("[\"v1.2.0<br>installed\"]:::installed"),
+        "{mermaid}"
+    );
+    assert_eq!(mermaid.matches("==>|replaced by|").count(), 2, "{mermaid}");
+    assert!(mermaid.contains("classDef installed "), "{mermaid}");
+    assert_eq!(json["installed"], serde_json::json!(["v1.2.0"]));
+    let way = serde_json::json!({"from": "v1.2.0", "to": "v1.3.0", "channel": "stable"});
+    assert_eq!(json["way"][0], way);
+    let marked = |node: &&serde_json::Value| node["installed"] == true;
+    let nodes = json["nodes"].as_array().unwrap();
+    assert_eq!(nodes.iter().filter(marked).count(), 1, "{json:#}");
+}
+
+#[test]
+fn what_the_catalog_does_not_know_is_in_the_graph_if_it_is_installed() {
+    let (channel, versions) = sample();
+    let marked = |name: &str, version: Version| {
+        let marks = Marks {
+            installed: BTreeMap::from([(name.to_owned(), Some(version))]),
+            way: Vec::new(),
+        };
+        Graph::marked("p", std::slice::from_ref(&channel), &versions, marks)
+    };
+    let inside = marked("v1.2.7", Version::new(1, 2, 7));
+    let upgrades = inside.upgrades("v1.2.7");
+    assert_eq!(targets(&upgrades), [("v2.0.0", Kind::SkipRange)]);
+    assert!(
+        inside
+            .to_dot()
+            .contains(r#""stable/v1.2.7" [label="v1.2.7\ninstalled" style="dashed,filled"]"#),
+        "{}",
+        inside.to_dot()
+    );
+    // What no way leads from has no place in a channel, and is drawn beside them.
+    let outside = marked("v9.0.0", Version::new(9, 0, 0));
+    assert_eq!(outside.heads(), ["v2.0.0"]);
+    assert!(
+        outside
+            .to_dot()
+            .contains(r#"  "v9.0.0" [label="v9.0.0\ninstalled" style="dashed,filled"]"#),
+        "{}",
+        outside.to_dot()
+    );
+    assert!(
+        outside
+            .to_mermaid()
+            .contains("([\"v9.0.0<br>installed\"]):::installed"),
+        "{}",
+        outside.to_mermaid()
+    );
+}
+
+#[test]
+fn a_way_that_no_upgrade_leads_is_drawn_all_the_same() {
+    let (channel, versions) = sample();
+    let marks = Marks {
+        installed: BTreeMap::from([("v1.3.0".to_owned(), None)]),
+        way: vec![Leg {
+            from: "v1.3.0".to_owned(),
+            to: "v1.1.0".to_owned(),
+            channel: "stable".to_owned(),
+        }],
+    };
+    let graph = Graph::marked("p", std::slice::from_ref(&channel), &versions, marks);
+    let line = r#""stable/v1.3.0" -> "stable/v1.1.0" [style=bold label="goes to" penwidth=3]"#;
+    assert!(graph.to_dot().contains(line), "{}", graph.to_dot());
+    let mermaid = graph.to_mermaid();
+    assert!(mermaid.contains("==>|goes to|"), "{mermaid}");
+}
+
 fn arbitrary_channel() -> impl Strategy<Value = Channel> {
     let name = || "v[0-4]\\.[0-2]\\.0";
     let entry = (

@@ -1,10 +1,10 @@
-//! `chandler catalog` and `chandler graph`
+//! `chandler catalog`
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::output::{Output, Picture, Stream};
+use super::output::{Output, Stream};
 use super::registry::Registry;
 
 /// Arguments of `chandler catalog`.
@@ -153,27 +153,6 @@ pub(in crate::cli) struct Diff {
     /// How to print the differences
     #[arg(short, long, value_enum, default_value_t)]
     pub(in crate::cli) output: Output,
-    #[command(flatten)]
-    pub(in crate::cli) registry: Registry,
-}
-
-/// Arguments of `chandler graph`.
-#[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Graph {
-    /// The package
-    pub(in crate::cli) package: String,
-    /// The catalog: a folder, a file, an image, or `oci:DIR[:TAG]`; may be given several times
-    #[arg(long, value_name = "[NAME=]SOURCE", required = true)]
-    pub(in crate::cli) catalog: Vec<String>,
-    /// Only this channel
-    #[arg(long)]
-    pub(in crate::cli) channel: Option<String>,
-    /// Draw what would be installed with the package, and who needs what, instead
-    #[arg(long)]
-    pub(in crate::cli) dependencies: bool,
-    /// How to draw it
-    #[arg(short, long, value_enum, default_value_t)]
-    pub(in crate::cli) output: Picture,
     #[command(flatten)]
     pub(in crate::cli) registry: Registry,
 }

@@ -1,8 +1,8 @@
-//! `chandler plan` and `chandler explain`
+//! `chandler plan`, `chandler explain` and `chandler graph`
 
 use std::path::PathBuf;
 
-use super::output::Output;
+use super::output::{Output, Picture};
 use super::registry::Registry;
 
 /// Where catalogs for all namespaces usually are.
@@ -72,6 +72,31 @@ pub(in crate::cli) struct Explain {
     /// How to print the answer
     #[arg(short, long, value_enum, default_value_t)]
     pub(in crate::cli) output: Output,
+    #[command(flatten)]
+    pub(in crate::cli) registry: Registry,
+}
+
+/// Arguments of `chandler graph`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Graph {
+    /// The package
+    pub(in crate::cli) package: String,
+    /// Only this channel; where what is installed goes is then told of this one
+    ///
+    /// [default: all channels, and the way is that of the Subscription]
+    #[arg(long)]
+    pub(in crate::cli) channel: Option<String>,
+    /// Draw what would be installed with the package, and who needs what, instead
+    #[arg(long)]
+    pub(in crate::cli) dependencies: bool,
+    /// What else is wanted: a file with Subscriptions, or `-`
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) subscriptions: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) situation: Situation,
+    /// How to draw it
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(in crate::cli) output: Picture,
     #[command(flatten)]
     pub(in crate::cli) registry: Registry,
 }

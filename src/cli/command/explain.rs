@@ -13,7 +13,7 @@ use crate::cli::{outcome, printer, similar};
 use crate::resolver::{CatalogKey, Component, Explanation, Snapshot, Subscription, resolve};
 use crate::version::UserRange;
 
-pub(super) use self::why::met_needs;
+pub(super) use self::why::{package_of, read};
 
 use self::why::Answer;
 
@@ -25,11 +25,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         Asks::ForOne,
         &args.registry,
     )?;
-    situation.warn_of_broken_packages(&[package]);
-    let broken = situation.broken.iter();
-    for problem in broken {
-        printer::warning(&problem.to_string());
-    }
+    situation.warn_of_what_is_broken(package);
     let usual = subscription(&situation, package, args.channel.as_deref());
     let wanted = Subscription {
         version: range.clone().or_else(|| usual.version.clone()),
@@ -144,10 +140,17 @@ pub(super) fn component_for(situation: &Situation, wanted: &Subscription) -> Opt
 
 /// What becomes of all Subscriptions when one of them is as wanted.
 fn components_with(situation: &Situation, wanted: &Subscription) -> Vec<Component> {
+    resolve(&situation.request(subscriptions_with(situation, wanted))).components
+}
+
+/// All Subscriptions, one of them as wanted.
+pub(super) fn subscriptions_with(
+    situation: &Situation,
+    wanted: &Subscription,
+) -> Vec<Subscription> {
     let others = situation.subscriptions.iter();
     let others = others.filter(|subscription| subscription.name != wanted.name);
-    let all: Vec<Subscription> = others.chain([wanted]).cloned().collect();
-    resolve(&situation.request(all)).components
+    others.chain([wanted]).cloned().collect()
 }
 
 /// Whom a wish is at the cost of: the other Subscriptions that could not be met any more, and why.

@@ -64,6 +64,9 @@ impl From<source::Error> for Failure {
     fn from(error: source::Error) -> Self {
         match error {
             source::Error::Image(error) => error.into(),
+            source::Error::NoFolder(ref path) if path.is_file() => {
+                Self::outside(error).hint("name the folder that it is in")
+            }
             source::Error::NoFolder(_) => {
                 Self::outside(error).hint("name a folder, a file, `oci:DIR[:TAG]` or an image")
             }

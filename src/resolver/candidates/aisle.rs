@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
-use super::{Bar, Found, Obstacle};
+use super::{Bar, Found, Obstacle, Unsaid};
 use crate::resolver::budget::Budget;
 use crate::resolver::market::{Market, Offer};
 use crate::resolver::package::{Bundle, Channel, Listing, Package};
@@ -16,11 +16,6 @@ pub(in crate::resolver) fn wants(subscription: &Subscription, version: Option<&V
         return true;
     };
     version.is_some_and(|version| range.contains(version))
-}
-
-/// Vendors mark their builds (`1.33.4-gke.1200`), which does not make them older.
-fn release(kubernetes: &Version) -> (u64, u64, u64) {
-    (kubernetes.major(), kubernetes.minor(), kubernetes.patch())
 }
 
 /// One channel, looked through for offers.
@@ -118,9 +113,12 @@ impl<'a> Aisle<'a, '_> {
     ) {
         let channels = subscription.channel.is_empty() && self.package.channels.len() > 1;
         let catalogs = subscription.catalog.is_empty() && self.market.by_preference(None).len() > 1;
-        if !channels && !catalogs {
-            return;
-        }
+        let unsaid = match (channels, catalogs) {
+            (true, true) => Unsaid::Both,
+            (true, false) => Unsaid::Channel,
+            (false, true) => Unsaid::Catalog,
+            (false, false) => return,
+        };
         let package = self.package;
         let is_back = |bundle: &Bundle| {
             let versions = bundle.version.as_ref().zip(current.version.as_ref());
@@ -130,7 +128,7 @@ impl<'a> Aisle<'a, '_> {
             let bundle = &package.bundles[at];
             let is_back = is_back(bundle);
             if is_back {
-                self.bar(bundle, Bar::Older);
+                self.bar(bundle, Bar::Older(unsaid));
             }
             !is_back
         });
@@ -236,7 +234,7 @@ impl<'a> Aisle<'a, '_> {
         let too_new = bundle
             .min_kube_version
             .as_ref()
-            .filter(|needed| kube_version.is_some_and(|has| release(has) < release(needed)));
+            .filter(|_| kube_version.is_some_and(|has| !bundle.runs_on(has)));
         if !wanted {
             self.bar(bundle, Bar::OutOfRange);
         } else if let Some(needed) = too_new {

@@ -151,7 +151,7 @@ fn obstacle(
         return Some(format!("not within `{}`", range.as_str()));
     }
     if let (Some(needed), Some(there)) = (&bundle.min_kube_version, &situation.kube_version)
-        && there < needed
+        && !bundle.runs_on(there)
     {
         return Some(format!("needs Kubernetes {needed}, and here is {there}"));
     }

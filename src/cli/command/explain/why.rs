@@ -143,11 +143,7 @@ fn needs(situation: &Situation, solution: &Solution, install: &Install) -> Strin
 }
 
 /// Those needs of one bundle that another one meets, in words.
-pub(in crate::cli::command) fn met_needs(
-    situation: &Situation,
-    needer: &Install,
-    by: &Install,
-) -> Vec<String> {
+fn met_needs(situation: &Situation, needer: &Install, by: &Install) -> Vec<String> {
     let found = package_of(situation, needer).zip(package_of(situation, by));
     let Some((needers, providers)) = found else {
         return Vec::new();
@@ -174,7 +170,8 @@ pub(in crate::cli::command) fn package_of(
     read(situation.catalog(&key)?, &install.package)
 }
 
-pub(super) fn read(catalog: &Open, package: &str) -> Option<Arc<Package>> {
+/// A package of a catalog, if that has it and can be read.
+pub(in crate::cli::command) fn read(catalog: &Open, package: &str) -> Option<Arc<Package>> {
     catalog.snapshot()?.package(package).ok().flatten()
 }
 
