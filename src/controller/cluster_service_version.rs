@@ -127,6 +127,7 @@ async fn steps(
     let mut next = Next::Wait;
     for _ in 0..MOST_STEPS {
         troubles.set_apart(&mut csv);
+        let _turn = context.attempts.turn(&csv).await;
         let neighbours = Neighbours::of(context, &csv);
         let before = csv.clone();
         let world = World::read(context, &before, &neighbours).await?;

@@ -7,7 +7,7 @@ use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{CsvPhase, CsvReason};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Pod, Secret};
+use k8s_openapi::api::core::v1::{Pod, ResourceQuota, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams};
@@ -139,6 +139,14 @@ fn template(deployment: &Deployment) -> (Option<String>, Option<String>) {
     (hash, image)
 }
 
+/// Who asks the webhook of the operator.
+async fn caller(scene: &Scene<'_>) -> anyhow::Result<ValidatingWebhookConfiguration> {
+    let hooks = Api::<ValidatingWebhookConfiguration>::all(scene.case.client.clone());
+    let ours = ListParams::default().labels(&format!("olm.owner.namespace={}", scene.namespace));
+    let mut found = hooks.list(&ours).await?.items;
+    found.pop().context("no webhook configuration")
+}
+
 // Pods that are started anew would wait for the Secret for ever, and what their webhooks are asked about be refused.
 async fn lose_secret(case: &Case) -> anyhow::Result<()> {
     let scene = Scene::new(case).await?;
@@ -190,9 +198,7 @@ async fn lose_secret(case: &Case) -> anyhow::Result<()> {
         "it was rolled out: {marked:?}"
     );
     // Pods that are not replaced yet are trusted as well.
-    let hooks = Api::<ValidatingWebhookConfiguration>::all(case.client.clone());
-    let ours = ListParams::default().labels(&format!("olm.owner.namespace={}", scene.namespace));
-    let hook = hooks.list(&ours).await?.items.remove(0);
+    let hook = caller(&scene).await?;
     let hook = hook.webhooks.unwrap_or_default().remove(0);
     let bundle = hook.client_config.ca_bundle.context("nobody is trusted")?;
     let bundle = String::from_utf8(bundle.0)?;
@@ -217,4 +223,51 @@ async fn lose_secret(case: &Case) -> anyhow::Result<()> {
 #[tokio::test]
 async fn a_secret_that_is_lost_while_an_operator_lacks_something_is_made_anew_and_nothing_else() {
     on_cluster(async |case| Box::pin(lose_secret(case)).await).await;
+}
+
+#[tokio::test]
+async fn nobody_is_told_to_trust_a_certificate_that_may_not_be_written() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let plain = scene.operator("gopher", "1.0.0").owns("Gopher");
+        scene.with_crd(&plain, "Gopher").await?;
+        let hooks = [webhook(&plain, "validate")];
+        let gopher = plain.csv_with(json!({"spec": {"webhookdefinitions": hooks}}));
+        let csv = gopher.csv_name();
+        scene.runs(&gopher).await?;
+        let before = caller(&scene).await?;
+
+        scene
+            .create(json!({
+                "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "no-secrets"},
+                "spec": {"hard": {"count/secrets": "0"}},
+            }))
+            .await?;
+        scene
+            .until("no-secrets", "in force", |it: &ResourceQuota| {
+                it.status.as_ref().is_some_and(|it| it.hard.is_some())
+            })
+            .await?;
+        scene.delete::<Secret>("gopher-service-cert").await?;
+        scene
+            .until(&csv, "refused a Secret", |it: &ClusterServiceVersion| {
+                let mut conditions = status(it).conditions.into_iter();
+                conditions.any(|it| it.message.contains("raise the ResourceQuota"))
+            })
+            .await?;
+        let after = caller(&scene).await?;
+        ensure!(
+            after.metadata.generation == before.metadata.generation,
+            "it trusts somebody else: {after:?}"
+        );
+
+        scene.delete::<ResourceQuota>("no-secrets").await?;
+        scene
+            .until("gopher-service-cert", "made anew", |_: &Secret| true)
+            .await?;
+        scene.in_phase(&csv, CsvPhase::Succeeded).await?;
+        ensure!(caller(&scene).await?.webhooks != before.webhooks);
+        scene.delete_csv(&csv).await
+    })
+    .await;
 }

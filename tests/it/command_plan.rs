@@ -625,6 +625,12 @@ fn a_broken_default_channel_stops_who_names_none_and_says_which_to_name() {
     assert!(said.out.contains("channel stable"), "{}", said.out);
     let said = plan_for_mole(&shell, json!({"channel": "stable"}), "", "");
     assert_eq!(said.code, Some(0), "{}", said.out);
+    let shown = shell.done("show mole --catalog hub");
+    assert!(
+        shown.contains("chandler install mole --channel stable"),
+        "{shown}"
+    );
+    assert!(shown.contains("round is broken and left out"), "{shown}");
 }
 
 #[test]

@@ -40,10 +40,12 @@ pub(super) fn build(name: &str, blobs: Vec<(Kind, Vec<u8>)>) -> Result<Built, Ve
     for (kind, blob) in blobs {
         parts.add(kind, blob).map_err(|problem| vec![problem])?;
     }
-    let refused: Vec<fbc::Problem> = fbc::validate(name, &parts.checked)
+    let mut refused: Vec<fbc::Problem> = fbc::validate(name, &parts.checked)
         .into_iter()
         .filter(|problem| problem.rule.refuses())
         .collect();
+    // The same is said whatever the order of the blobs.
+    refused.sort_by(|a, b| (&a.channel, &a.bundle, a.rule).cmp(&(&b.channel, &b.bundle, b.rule)));
     let problems: Vec<String> = refused.iter().map(ToString::to_string).collect();
     let broken_channels = parts.leave_out_channels(&refused);
     let (Some(package), Some(package_blob), Some(broken_channels)) = (

@@ -252,6 +252,21 @@ fn a_broken_channel_is_left_out_with_what_only_it_lists_and_the_package_is_serve
 }
 
 #[test]
+fn what_is_wrong_is_told_in_the_same_order_whatever_the_order_of_blobs() {
+    let folder = TempDir::new().unwrap();
+    let mut blobs = gopher_with_a_broken_channel("candidate");
+    blobs.push(channel(
+        "gopher",
+        "another",
+        &json!([{ "name": "gopher.v7.0.0" }]),
+    ));
+    let (_, problems) = write(folder.path(), &blobs);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    blobs.reverse();
+    assert_eq!(write(folder.path(), &blobs).1, problems);
+}
+
+#[test]
 fn a_package_whose_default_channel_is_broken_shows_the_newest_that_others_have() {
     let folder = TempDir::new().unwrap();
     let mut blobs = gopher_with_a_broken_channel("candidate");

@@ -1,8 +1,11 @@
 //! What is remembered of installs: it saves writes, and may be forgotten at any time.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
+
+use kube::ResourceExt as _;
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 use super::circumstances::Circumstances;
 use crate::api::cluster_service_version::ClusterServiceVersion;
@@ -11,7 +14,7 @@ use crate::api::subscription::SubscriptionConfig;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::key::ObjectKey;
-use crate::lifecycle::install::{Key, Seen};
+use crate::lifecycle::install::{Key, Seen, services};
 use crate::lifecycle::phase::{self, Contested, Failure, SinceGivenUp};
 
 /// What is remembered of installs.
@@ -23,6 +26,8 @@ pub(in crate::controller) struct Attempts {
     contests: Mutex<HashMap<Key, Contest>>,
     /// The installs that were given up.
     given_up: Mutex<HashMap<ObjectKey, GivenUp>>,
+    /// Whose turn it is to look at a Secret with a certificate, and to write it.
+    turns: Mutex<HashMap<ObjectKey, Weak<Turn<()>>>>,
 }
 
 /// An object that we wrote.
@@ -119,6 +124,31 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Attempts {
+    /// Waits until nobody else looks at the Secrets of a ClusterServiceVersion in order to write them. A version and
+    /// the one that takes over may share one: were both to renew it by what they saw before the other did, callers
+    /// could be left with the CA of the certificate that is not in use.
+    pub(super) async fn turn(&self, csv: &ClusterServiceVersion) -> Vec<OwnedMutexGuard<()>> {
+        let home = csv.namespace().unwrap_or_default();
+        let serving = services::serving(csv).unwrap_or_default();
+        // In order: nobody waits for one who waits for them.
+        let names: BTreeSet<String> = serving.iter().map(services::Served::secret).collect();
+        let mut turns = Vec::with_capacity(names.len());
+        for name in names {
+            let turn = self.turn_of(ObjectKey::new(&home, &name));
+            turns.push(turn.lock_owned().await);
+        }
+        turns
+    }
+
+    fn turn_of(&self, secret: ObjectKey) -> Arc<Turn<()>> {
+        let mut turns = lock(&self.turns);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let known = turns.get(&secret).and_then(Weak::upgrade);
+        let turn = known.unwrap_or_default();
+        turns.insert(secret, Arc::downgrade(&turn));
+        turn
+    }
+
     /// Remembers what an object was like right after it was written for a ClusterServiceVersion.
     pub(super) fn wrote(&self, owner: &ObjectKey, key: Key, generation: i64) {
         let owner = owner.clone();
@@ -226,10 +256,44 @@ impl Attempts {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
     use serde_json::json;
 
     use super::*;
     use crate::lifecycle::install::observe::differs;
+
+    /// A version of an operator whose webhook one Deployment answers.
+    fn answering(name: &str, namespace: &str, deployment: &str) -> ClusterServiceVersion {
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {
+                "install": {"strategy": "deployment", "spec": {"deployments": [
+                    {"name": deployment, "spec": {}},
+                ]}},
+                "webhookdefinitions": [{
+                    "type": "ValidatingAdmissionWebhook", "generateName": "a.example.com",
+                    "deploymentName": deployment,
+                }],
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn versions_that_share_a_certificate_are_looked_at_one_after_the_other_and_no_others_wait() {
+        let attempts = Attempts::default();
+        let turn = |name, namespace, deployment| {
+            let csv = answering(name, namespace, deployment);
+            attempts.turn(&csv).now_or_never()
+        };
+        let first = turn("gopher.v1", "home", "gopher");
+        assert_eq!(first.as_ref().map(Vec::len), Some(1));
+        assert!(turn("gopher.v2", "home", "gopher").is_none());
+        assert!(turn("gopher.v1", "elsewhere", "gopher").is_some());
+        assert!(turn("mole.v1", "home", "mole").is_some());
+        drop(first);
+        assert!(turn("gopher.v2", "home", "gopher").is_some());
+    }
 
     #[test]
     fn with_an_operator_is_forgotten_what_was_written_for_it_and_nothing_else() {

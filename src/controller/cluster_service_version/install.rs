@@ -58,6 +58,10 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
             Ok(()) => {}
         }
     }
+    let secrets = observe::new_secrets(&desired, &world.seen);
+    if let Err(error) = try_out(&applier, secrets).await {
+        return failed(context, world, error.to_string(), failure_of(&error)).await;
+    }
     for tiding in observe::tidings(&desired, &world.seen, &renewed) {
         if let Err(error) = tell_whom_to_trust(context, &tiding).await {
             return Ok(passing(&error));
@@ -103,6 +107,9 @@ pub(super) async fn renew(context: &Context, world: &World<'_>) -> Result<Instal
         Ok(renewal) => renewal,
         Err(error) => return Ok(passing(&error)),
     };
+    if let Err(error) = try_out(&applier, &renewal.secrets).await {
+        return Ok(passing(&error));
+    }
     for tiding in &renewal.tidings {
         if let Err(error) = tell_whom_to_trust(context, tiding).await {
             return Ok(passing(&error));
@@ -123,6 +130,18 @@ pub(super) async fn renew(context: &Context, world: &World<'_>) -> Result<Instal
         certificates_until: certificates::rotate_at(&renewal.certificates),
         certificates_made: renewal.are_made,
     })
+}
+
+/// Asks whether Secrets may be written, before anybody is told to trust what is in them: callers that are told so
+/// call us again, and where Secrets are refused that would never end.
+async fn try_out(
+    applier: &Applier,
+    secrets: impl IntoIterator<Item = &Value>,
+) -> Result<(), apply::Error> {
+    for secret in secrets {
+        applier.try_out(secret).await?;
+    }
+    Ok(())
 }
 
 /// Who writes: we, or the ServiceAccount of the OperatorGroup. Or why nobody does.

@@ -150,9 +150,18 @@ pub(super) fn package(
     out.heading("Install");
     out.line(&format!(
         "chandler install {} --channel {}",
-        card.name, card.default_channel
+        card.name,
+        usual_channel(page)
     ));
     out.text
+}
+
+/// The channel to install from: the default, or the first if that one is broken.
+fn usual_channel(page: &PackagePage) -> &str {
+    let mut channels = page.channels.iter();
+    let default = channels.find(|channel| channel.is_default);
+    let usual = default.or_else(|| page.channels.first());
+    usual.map_or(&page.card.default_channel, |channel| &channel.name)
 }
 
 pub(super) fn version(page: &PackagePage, view: &VersionView) -> String {
