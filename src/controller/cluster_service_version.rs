@@ -50,6 +50,8 @@ const MOST_STEPS: usize = 8;
 const MISSING: Duration = Duration::from_secs(5);
 /// What part of the time that it has waited for passes until it is looked at again.
 const PATIENCE: u32 = 20;
+/// How soon is looked again for whether another version is done with what both have.
+const TURN: Duration = Duration::from_millis(200);
 /// How soon an install is tried again that failed for a reason that may pass.
 const FAILED: Duration = Duration::from_secs(10);
 
@@ -127,7 +129,9 @@ async fn steps(
     let mut next = Next::Wait;
     for _ in 0..MOST_STEPS {
         troubles.set_apart(&mut csv);
-        let _turn = context.attempts.turn(&csv).await;
+        let Some(_turn) = context.attempts.turn(&csv) else {
+            return Ok((csv, Next::After(TURN)));
+        };
         let neighbours = Neighbours::of(context, &csv);
         let before = csv.clone();
         let world = World::read(context, &before, &neighbours).await?;
@@ -146,6 +150,9 @@ async fn steps(
                     for group in world.groups() {
                         context.queues.operator_groups.add(ObjectKey::of(group));
                     }
+                }
+                Action::Install if world.is_behind(context).await? => {
+                    return Ok((csv, Next::After(TURN)));
                 }
                 Action::Install => {
                     let outcome = install::install(context, &world).await?;

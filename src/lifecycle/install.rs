@@ -67,6 +67,8 @@ pub struct Request<'a> {
     pub certificates: &'a ServingCertificates,
     /// Whether the version that it replaces is still there, and answers who calls.
     pub takes_over: bool,
+    /// The versions that it replaces, as far as they are still there.
+    pub predecessors: &'a [&'a ClusterServiceVersion],
     /// What the cluster has: objects whose names we did not choose keep them.
     pub seen: &'a Seen,
 }
@@ -142,7 +144,9 @@ pub fn desired(request: &Request<'_>) -> Result<Desired, InstallError> {
     Ok(desired)
 }
 
-/// Who else may do what goes with serving: those who do so until a version that takes over is up.
+/// Who else may do what goes with serving: the accounts of those versions that do so until one that takes over is
+/// up. What the cluster has is not asked: whoever may write a RoleBinding of the namespace could have anybody get
+/// rights of the whole cluster.
 fn former_servers(
     request: &Request<'_>,
     served: &services::Served,
@@ -151,8 +155,15 @@ fn former_servers(
     if !request.takes_over || observe::answers(&served.service, desired, request.seen) {
         return Vec::new();
     }
-    let binding = Key::new("RoleBinding", &object::home(request.csv), &served.secret());
-    let live = request.seen.get(&binding);
-    let subjects = live.and_then(|live| live.pointer("/subjects")?.as_array());
-    subjects.cloned().unwrap_or_default()
+    let mut accounts = Vec::new();
+    for older in request.predecessors {
+        // One that makes no sense is not installed.
+        for former in services::serving(older).unwrap_or_default() {
+            let account = services::account(older, &former);
+            if former.service == served.service && !accounts.contains(&account) {
+                accounts.push(account);
+            }
+        }
+    }
+    accounts
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 
-use super::replacement::Lineage;
+use super::replacement::{self, Lineage};
 use super::requirements::ApiServiceFact;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::CsvPhase;
@@ -24,6 +24,17 @@ pub enum OwnerConflict {
         /// The ClusterServiceVersion that owns it.
         owner: String,
     },
+    /// Another operator of the namespace has a Deployment of the same name.
+    #[error(
+        "conflicting Deployment owner in namespace: Deployment {deployment} belongs to \
+         ClusterServiceVersion {owner}; remove that one, or install this one in another namespace"
+    )]
+    Deployment {
+        /// The Deployment.
+        deployment: String,
+        /// The ClusterServiceVersion that has it.
+        owner: String,
+    },
     /// An APIService belongs to another operator, or to nobody we know.
     #[error(
         "unable to adopt APIService: {api_service} belongs to {owner}; remove that one, or delete \
@@ -37,7 +48,7 @@ pub enum OwnerConflict {
     },
 }
 
-/// The first API that belongs to another. What an operator of the same chain of versions owns is
+/// The first API or Deployment that belongs to another. What an operator of the same chain of versions owns is
 /// no conflict: it is taken over.
 pub fn find(
     csv: &ClusterServiceVersion,
@@ -45,7 +56,33 @@ pub fn find(
     api_services: &BTreeMap<String, ApiServiceFact>,
 ) -> Option<OwnerConflict> {
     let chain = lineage.chain(csv);
-    crd(csv, lineage, &chain).or_else(|| api_service(csv, &chain, api_services))
+    crd(csv, lineage, &chain)
+        .or_else(|| api_service(csv, &chain, api_services))
+        .or_else(|| deployment(csv, lineage, &chain))
+}
+
+/// Two operators of a namespace cannot both have a Deployment of one name: each would write it back for ever. Who
+/// installed it first keeps it.
+fn deployment(
+    csv: &ClusterServiceVersion,
+    lineage: &Lineage<'_>,
+    chain: &BTreeSet<String>,
+) -> Option<OwnerConflict> {
+    let members = lineage.members().iter();
+    // The oldest come first.
+    let strangers = members
+        .take_while(|other| other.name_any() != csv.name_any() || !replacement::was_installed(csv));
+    let mut strangers = strangers
+        .filter(|other| !chain.contains(&other.name_any()) && replacement::was_installed(other));
+    strangers.find_map(|other| {
+        let theirs = &other.spec.install.spec.deployments;
+        let mut ours = csv.spec.install.spec.deployments.iter();
+        let shared = ours.find(|it| theirs.iter().any(|their| their.name == it.name))?;
+        Some(OwnerConflict::Deployment {
+            deployment: shared.name.clone(),
+            owner: other.name_any(),
+        })
+    })
 }
 
 fn crd(

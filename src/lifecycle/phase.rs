@@ -104,8 +104,8 @@ pub struct Situation<'a> {
     pub groups: &'a [&'a OperatorGroup],
     /// All OperatorGroups of the cluster, its own among them or not.
     pub other_groups: &'a [Surface],
-    /// The OperatorCondition of the ClusterServiceVersion that `spec.replaces` names.
-    pub replaced_condition: Option<&'a OperatorCondition>,
+    /// The OperatorConditions of those that say whether it may take over: [`Lineage::in_its_way`].
+    pub former_conditions: &'a [OperatorCondition],
     /// What [`requirements::check`](super::requirements::check) said.
     pub requirements: &'a Result<Requirements, InvalidStrategy>,
     /// The APIServices that it owns, by name, as far as they exist: the same as in
@@ -279,12 +279,20 @@ pub fn after_renewal(
     renewal::after(csv, outcome, now)
 }
 
-/// What an operator that runs tells besides, if there is anything: an object that somebody else changes back, or that
-/// its OperatorCondition cannot be kept.
+/// What an operator that runs tells besides, if there is anything: an object that somebody else changes back, that
+/// its OperatorCondition cannot be kept, or that it cannot be looked after until a newer version runs.
 pub fn remark(status: &ClusterServiceVersionStatus) -> Option<&str> {
-    let rest = status.message.strip_prefix(installing::COMPLETED)?;
-    rest.strip_prefix("; ")
-        .filter(|_| status.phase == CsvPhase::Succeeded)
+    match status.phase {
+        CsvPhase::Succeeded => {
+            let rest = status.message.strip_prefix(installing::COMPLETED)?;
+            rest.strip_prefix("; ")
+        }
+        CsvPhase::Replacing => {
+            let (_, trouble) = without_trouble(&status.message);
+            trouble.or_else(|| replacing::trouble(&status.message))
+        }
+        _ => None,
+    }
 }
 
 fn within_group(situation: &Situation<'_>, phase: &CsvPhase, group: &OperatorGroup) -> Course {

@@ -41,6 +41,27 @@ impl<'a> Lineage<'a> {
         (!self.descends_from(older, csv)).then_some(older)
     }
 
+    /// Those that this one replaces, over any number of steps, the next one first.
+    pub fn predecessors(&self, csv: &ClusterServiceVersion) -> Vec<&'a ClusterServiceVersion> {
+        let mut predecessors: Vec<&'a ClusterServiceVersion> = Vec::new();
+        let mut next = self.replaced_by(csv);
+        // No chain is longer than all together.
+        while let Some(csv) = next.filter(|_| predecessors.len() < self.members.len()) {
+            predecessors.push(csv);
+            next = self.replaced_by(csv);
+        }
+        predecessors
+    }
+
+    /// Those whose operators say whether this one may take over: the one that it replaces and, if that one never
+    /// began to install, those before it, up to the first that did. What came before that was asked by its heir.
+    pub fn in_its_way(&self, csv: &ClusterServiceVersion) -> Vec<&'a ClusterServiceVersion> {
+        let mut asked = self.predecessors(csv);
+        let first = asked.iter().position(|older| has_begun(older));
+        asked.truncate(first.map_or(asked.len(), |at| at + 1));
+        asked
+    }
+
     /// The one that replaces this one. If several want to, one that runs comes first, then the
     /// oldest of them.
     pub fn replacement_of(&self, csv: &ClusterServiceVersion) -> Option<&'a ClusterServiceVersion> {

@@ -45,12 +45,9 @@ pub enum NotUpgradeable {
     },
 }
 
-/// Whether the operator of this OperatorCondition may be replaced. One that has none, or says
-/// nothing about it, may; the administrator overrules the operator.
-pub fn check(condition: Option<&OperatorCondition>) -> Result<(), NotUpgradeable> {
-    let Some(condition) = condition else {
-        return Ok(());
-    };
+/// Whether the operator of this OperatorCondition may be replaced. One that says nothing about it may;
+/// the administrator overrules the operator.
+pub fn check(condition: &OperatorCondition) -> Result<(), NotUpgradeable> {
     let name = condition.name_any();
     if let Some(said) = upgradeable(&condition.spec.overrides) {
         if said.status == ConditionStatus::True {

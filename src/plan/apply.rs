@@ -228,25 +228,6 @@ impl Applier {
         }
     }
 
-    /// Asks whether an object might be brought to what is wanted, and writes nothing. Only what would be refused for
-    /// want of rights or of room is an error: some webhooks of clusters cannot be asked without being meant.
-    pub async fn try_out(&self, object: &Value) -> Result<(), Error> {
-        let target = Target::of(object)?;
-        let kind = self.kind(&target).await?;
-        let object = &ready(object, &kind, &target)?;
-        let url = format!(
-            "{}?fieldManager={}&force=true&dryRun=All",
-            kind.item(target.namespace(), &target.name),
-            self.writer.field_manager()
-        );
-        let answer = self.write(Method::PATCH, &url, Body::Apply(object)).await;
-        let refused = answer.err().map(|it| self.explain(it, &target, &kind));
-        match refused {
-            Some(error @ (Error::Forbidden { .. } | Error::Quota { .. })) => Err(error),
-            _ => Ok(()),
-        }
-    }
-
     /// Changes a part of an object that is there, by a merge patch. Nothing if it is gone.
     pub async fn change(&self, object: &Value, patch: &Value) -> Result<(), Error> {
         let target = Target::of(object)?;

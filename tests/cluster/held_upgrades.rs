@@ -282,3 +282,42 @@ async fn of_three_versions_those_that_may_run_are_looked_after_while_the_last_is
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_upgrade_is_held_also_if_a_version_in_between_failed_before_anybody_asked() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        scene.runs(&scene.operator("gopher", "1.0.0")).await?;
+        let says = |status: &str| {
+            json!({"spec": {"conditions": [{
+                "type": "Upgradeable", "status": status, "reason": "Digging", "message": "it digs",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]}})
+        };
+        scene
+            .patch::<OperatorCondition>("gopher.v1.0.0", says("False"))
+            .await?;
+        // It does not suit the group, which is seen before the version that runs is asked.
+        let second = scene.operator("gopher", "2.0.0").replaces("1.0.0");
+        scene.by_hand(&second.supports(&["AllNamespaces"])).await?;
+        scene.in_phase("gopher.v2.0.0", CsvPhase::Failed).await?;
+        let third = scene.operator("gopher", "3.0.0").replaces("2.0.0");
+        scene.by_hand(&third).await?;
+        let held = CsvReason::OperatorConditionNotUpgradeable;
+        let held = scene.because("gopher.v3.0.0", held).await?;
+        ensure!(status(&held).message.contains("it digs"), "{held:?}");
+        let deployment = scene.api::<Deployment>().get("gopher").await?;
+        let owner = deployment.labels().get("olm.owner");
+        ensure!(owner.map(String::as_str) == Some("gopher.v1.0.0"));
+
+        scene
+            .patch::<OperatorCondition>("gopher.v1.0.0", says("True"))
+            .await?;
+        scene.in_phase("gopher.v3.0.0", CsvPhase::Succeeded).await?;
+        for older in ["gopher.v1.0.0", "gopher.v2.0.0"] {
+            scene.gone::<ClusterServiceVersion>(older).await?;
+        }
+        Ok(())
+    })
+    .await;
+}

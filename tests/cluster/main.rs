@@ -39,6 +39,7 @@ mod lasting_errors;
 mod lifecycle;
 mod lifted_rights;
 mod observed;
+mod one_deployment;
 mod operator_conditions;
 mod operator_groups;
 mod operators;

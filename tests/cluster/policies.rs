@@ -1,18 +1,22 @@
 //! Policies of the cluster that are in the way of what Chandler does.
 
 use anyhow::ensure;
-use chandler::api::conditions::InstallPlanPhase;
+use chandler::api::cluster_service_version::ClusterServiceVersion;
+use chandler::api::conditions::{CsvReason, InstallPlanPhase};
 use chandler::api::install_plan::InstallPlan;
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::api::{Api, DeleteParams, PostParams};
 use kube::{Resource, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::support::case::on_cluster;
+use crate::support::life::status;
 use crate::support::scene::{Scene, manual};
+use crate::support::stand_in::webhook;
 use crate::support::wares::stable;
 
 async fn create<K>(scene: &Scene<'_>, object: Value) -> anyhow::Result<()>
@@ -141,6 +145,45 @@ async fn what_cannot_be_done_for_one_subscription_is_in_the_way_of_no_other() {
         );
         allow(&scene).await?;
         scene.gone::<InstallPlan>(&plan).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deleted_operator_says_that_a_policy_keeps_what_it_leaves_behind_and_goes_without_it() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0");
+        let mut hook = webhook(&gopher, "validate");
+        // Nobody answers here.
+        hook["failurePolicy"] = json!("Ignore");
+        let gopher = gopher.csv_with(json!({"spec": {"webhookdefinitions": [hook]}}));
+        scene.runs(&gopher).await?;
+        let rule = json!({
+            "apiGroups": ["rbac.authorization.k8s.io"], "apiVersions": ["v1"],
+            "resources": ["clusterrolebindings"], "operations": ["DELETE"],
+        });
+        let name = format!("{}:gopher-service-system:auth-delegator", scene.namespace);
+        let unless = format!("oldObject.metadata.name != '{name}'");
+        deny(&scene, rule, &unless).await?;
+        let bindings = Api::<ClusterRoleBinding>::all(case.client.clone());
+        let dry = DeleteParams::default().dry_run();
+        let is_denied = async || Ok(bindings.delete(&name, &dry).await.is_err());
+        case.eventually("the policy in force", is_denied).await?;
+
+        let csv = gopher.csv_name();
+        scene.delete::<ClusterServiceVersion>(&csv).await?;
+        let says = |it: &ClusterServiceVersion| {
+            let status = status(it);
+            status.reason == CsvReason::WaitingOnCleanup
+                && status.message.contains("the house rules say no")
+        };
+        scene.until(&csv, "telling", says).await?;
+        scene.told(&csv, "WaitingOnCleanup").await?;
+        allow(&scene).await?;
+        scene.gone::<ClusterServiceVersion>(&csv).await?;
+        ensure!(bindings.get_opt(&name).await?.is_none());
+        Ok(())
     })
     .await;
 }

@@ -14,6 +14,7 @@ use crate::api::subscription::SubscriptionConfig;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::key::ObjectKey;
+use crate::lifecycle::install::certificates::{ServingCertificate, ServingCertificates};
 use crate::lifecycle::install::{Key, Seen, services};
 use crate::lifecycle::phase::{self, Contested, Failure, SinceGivenUp};
 
@@ -26,8 +27,18 @@ pub(in crate::controller) struct Attempts {
     contests: Mutex<HashMap<Key, Contest>>,
     /// The installs that were given up.
     given_up: Mutex<HashMap<ObjectKey, GivenUp>>,
-    /// Whose turn it is to look at a Secret with a certificate, and to write it.
+    /// Whose turn it is to look at a Deployment and what goes with it, and to write them.
     turns: Mutex<HashMap<ObjectKey, Weak<Turn<()>>>>,
+    /// The certificates that were made and not written yet, by their Secrets.
+    unwritten: Mutex<HashMap<Key, Unwritten>>,
+}
+
+/// A certificate that was made and not written yet. Callers may trust it already.
+#[derive(Debug)]
+struct Unwritten {
+    /// The ClusterServiceVersion that it was made for.
+    owner: ObjectKey,
+    certificate: ServingCertificate,
 }
 
 /// An object that we wrote.
@@ -123,30 +134,74 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The Secret of the certificate of a Deployment.
+fn secret_of(csv: &ClusterServiceVersion, deployment: &str) -> Key {
+    let home = csv.namespace().unwrap_or_default();
+    let service = services::service_name(deployment);
+    Key::new("Secret", &home, &services::secret_name(&service))
+}
+
 impl Attempts {
-    /// Waits until nobody else looks at the Secrets of a ClusterServiceVersion in order to write them. A version and
-    /// the one that takes over may share one: were both to renew it by what they saw before the other did, callers
-    /// could be left with the CA of the certificate that is not in use.
-    pub(super) async fn turn(&self, csv: &ClusterServiceVersion) -> Vec<OwnedMutexGuard<()>> {
+    /// Has nobody else look at the Deployments of a ClusterServiceVersion, and at what goes with them, in order to write
+    /// them. Nothing if somebody does: a version and the one that takes over may share them. By what both saw before
+    /// the other wrote, one could put back its own Deployment, or leave callers with the CA of a certificate that is
+    /// not in use.
+    pub(super) fn turn(&self, csv: &ClusterServiceVersion) -> Option<Vec<OwnedMutexGuard<()>>> {
         let home = csv.namespace().unwrap_or_default();
-        let serving = services::serving(csv).unwrap_or_default();
-        // In order: nobody waits for one who waits for them.
-        let names: BTreeSet<String> = serving.iter().map(services::Served::secret).collect();
-        let mut turns = Vec::with_capacity(names.len());
-        for name in names {
-            let turn = self.turn_of(ObjectKey::new(&home, &name));
-            turns.push(turn.lock_owned().await);
-        }
-        turns
+        let deployments = csv.spec.install.spec.deployments.iter();
+        // Secrets are named after Services, and two Deployments may have one.
+        let names: BTreeSet<String> = deployments
+            .map(|deployment| services::service_name(&deployment.name))
+            .collect();
+        let turns = names.iter().map(|name| {
+            let turn = self.turn_of(ObjectKey::new(&home, name));
+            turn.try_lock_owned().ok()
+        });
+        turns.collect()
     }
 
-    fn turn_of(&self, secret: ObjectKey) -> Arc<Turn<()>> {
+    fn turn_of(&self, service: ObjectKey) -> Arc<Turn<()>> {
         let mut turns = lock(&self.turns);
         turns.retain(|_, turn| turn.strong_count() > 0);
-        let known = turns.get(&secret).and_then(Weak::upgrade);
+        let known = turns.get(&service).and_then(Weak::upgrade);
         let turn = known.unwrap_or_default();
-        turns.insert(secret, Arc::downgrade(&turn));
+        turns.insert(service, Arc::downgrade(&turn));
         turn
+    }
+
+    /// Remembers certificates that are about to be written, those that are not in use yet.
+    pub(super) fn made(
+        &self,
+        csv: &ClusterServiceVersion,
+        certificates: &ServingCertificates,
+        in_use: &ServingCertificates,
+    ) {
+        let made = certificates.iter();
+        let made = made.filter(|(deployment, it)| in_use.get(*deployment) != Some(it));
+        let mut unwritten = lock(&self.unwritten);
+        for (deployment, certificate) in made {
+            let one = Unwritten {
+                owner: ObjectKey::of(csv),
+                certificate: certificate.clone(),
+            };
+            unwritten.insert(secret_of(csv, deployment), one);
+        }
+    }
+
+    /// The certificates that were made for the Deployments of a ClusterServiceVersion and not written yet.
+    pub(super) fn unwritten(&self, csv: &ClusterServiceVersion) -> ServingCertificates {
+        let unwritten = lock(&self.unwritten);
+        let deployments = csv.spec.install.spec.deployments.iter();
+        let certificates = deployments.filter_map(|deployment| {
+            let one = unwritten.get(&secret_of(csv, &deployment.name))?;
+            Some((deployment.name.clone(), one.certificate.clone()))
+        });
+        certificates.collect()
+    }
+
+    /// Forgets a certificate that was made before, if this is its Secret, which was written.
+    pub(super) fn in_use(&self, secret: &Key) {
+        lock(&self.unwritten).remove(secret);
     }
 
     /// Remembers what an object was like right after it was written for a ClusterServiceVersion.
@@ -208,6 +263,7 @@ impl Attempts {
     pub(super) fn forget(&self, key: &ObjectKey) {
         lock(&self.given_up).remove(key);
         lock(&self.written).retain(|_, written| written.owner != *key);
+        lock(&self.unwritten).retain(|_, unwritten| unwritten.owner != *key);
     }
 
     /// How things are compared to when an install was given up.
@@ -256,10 +312,12 @@ impl Attempts {
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt as _;
     use serde_json::json;
 
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
     use super::*;
+    use crate::lifecycle::install::certificates;
     use crate::lifecycle::install::observe::differs;
 
     /// A version of an operator whose webhook one Deployment answers.
@@ -280,11 +338,11 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_share_a_certificate_are_looked_at_one_after_the_other_and_no_others_wait() {
+    fn versions_that_share_a_deployment_are_looked_at_one_after_the_other_and_no_others_wait() {
         let attempts = Attempts::default();
         let turn = |name, namespace, deployment| {
             let csv = answering(name, namespace, deployment);
-            attempts.turn(&csv).now_or_never()
+            attempts.turn(&csv)
         };
         let first = turn("gopher.v1", "home", "gopher");
         assert_eq!(first.as_ref().map(Vec::len), Some(1));
@@ -293,6 +351,26 @@ mod tests {
         assert!(turn("mole.v1", "home", "mole").is_some());
         drop(first);
         assert!(turn("gopher.v2", "home", "gopher").is_some());
+    }
+
+    #[test]
+    fn a_certificate_that_could_not_be_written_is_used_by_the_next_attempt_until_it_could() {
+        let attempts = Attempts::default();
+        let csv = answering("gopher.v1", "home", "gopher");
+        let now = Time(k8s_openapi::jiff::Timestamp::from_second(1_790_000_000).unwrap());
+        let lost = certificates::look(&csv, &Seen::default(), &now);
+        let make = || {
+            let made = certificates::renew(&csv, &lost, &attempts.unwritten(&csv), &now).unwrap();
+            attempts.made(&csv, &made, &lost.in_use);
+            made
+        };
+        let first = make();
+        assert!(make() == first, "another one was made");
+        attempts.in_use(&Key::new("Secret", "home", "gopher-service-cert"));
+        let second = make();
+        assert!(second != first, "the one in use was made again");
+        attempts.forget(&ObjectKey::of(&csv));
+        assert!(make() != second, "it was not forgotten");
     }
 
     #[test]

@@ -34,10 +34,11 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
         Err(message) => return Ok(passing(&message)),
     };
     let now = context.now();
-    let renewed = match certificates::renew(csv, &world.outlook, &now) {
-        Ok(renewed) => renewed,
-        Err(error) => return Ok(passing(&error)),
-    };
+    let renewed =
+        match certificates::renew(csv, &world.outlook, &context.attempts.unwritten(csv), &now) {
+            Ok(renewed) => renewed,
+            Err(error) => return Ok(passing(&error)),
+        };
     let certificates_made = renewed != world.outlook.in_use;
     let certificates_until = certificates::rotate_at(&renewed);
     let desired = match world.desired(&renewed) {
@@ -58,10 +59,7 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
             Ok(()) => {}
         }
     }
-    let secrets = observe::new_secrets(&desired, &world.seen);
-    if let Err(error) = try_out(&applier, secrets).await {
-        return failed(context, world, error.to_string(), failure_of(&error)).await;
-    }
+    context.attempts.made(csv, &renewed, &world.outlook.in_use);
     for tiding in observe::tidings(&desired, &world.seen, &renewed) {
         if let Err(error) = tell_whom_to_trust(context, &tiding).await {
             return Ok(passing(&error));
@@ -72,6 +70,7 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
         match applier.apply(object, How::ServerSideApply).await {
             Ok(outcome) => {
                 let object = Key::of(object);
+                context.attempts.in_use(&object);
                 context.attempts.wrote(&key, object, outcome.generation);
             }
             Err(error) => {
@@ -103,13 +102,18 @@ pub(super) async fn renew(context: &Context, world: &World<'_>) -> Result<Instal
         Err(message) => return Ok(passing(&message)),
     };
     let now = context.now();
-    let renewal = match renewal::renewal(csv, &world.outlook, &world.seen, &now) {
+    let renewal = match renewal::renewal(
+        csv,
+        &world.outlook,
+        &world.seen,
+        &context.attempts.unwritten(csv),
+        &now,
+    ) {
         Ok(renewal) => renewal,
         Err(error) => return Ok(passing(&error)),
     };
-    if let Err(error) = try_out(&applier, &renewal.secrets).await {
-        return Ok(passing(&error));
-    }
+    let made = &renewal.certificates;
+    context.attempts.made(csv, made, &world.outlook.in_use);
     for tiding in &renewal.tidings {
         if let Err(error) = tell_whom_to_trust(context, tiding).await {
             return Ok(passing(&error));
@@ -119,6 +123,7 @@ pub(super) async fn renew(context: &Context, world: &World<'_>) -> Result<Instal
         if let Err(error) = applier.apply(secret, How::ServerSideApply).await {
             return Ok(passing(&error));
         }
+        context.attempts.in_use(&Key::of(secret));
     }
     for mark in &renewal.marks {
         let deployment = object_of(&mark.deployment);
@@ -130,18 +135,6 @@ pub(super) async fn renew(context: &Context, world: &World<'_>) -> Result<Instal
         certificates_until: certificates::rotate_at(&renewal.certificates),
         certificates_made: renewal.are_made,
     })
-}
-
-/// Asks whether Secrets may be written, before anybody is told to trust what is in them: callers that are told so
-/// call us again, and where Secrets are refused that would never end.
-async fn try_out(
-    applier: &Applier,
-    secrets: impl IntoIterator<Item = &Value>,
-) -> Result<(), apply::Error> {
-    for secret in secrets {
-        applier.try_out(secret).await?;
-    }
-    Ok(())
 }
 
 /// Who writes: we, or the ServiceAccount of the OperatorGroup. Or why nobody does.

@@ -83,22 +83,25 @@ pub(super) async fn finish(context: &Context, csv: ClusterServiceVersion) -> Res
     let all = context.caches.csvs.all();
     let others: Vec<&ClusterServiceVersion> = all.iter().map(|it| &**it).collect();
     let now = context.now();
-    let left = clean_up(&context.client, &context.applier, &csv, &others, now.0).await?;
-    if left.is_empty() {
-        return Ok(Next::Wait);
-    }
     let deleted = csv.metadata.deletion_timestamp.as_ref().map(|it| it.0);
     let waited = waited(deleted, now.0);
-    if waited >= QUIET
-        && let Some(news) = cleanup::status(&csv, &left, &now)
-    {
+    let (news, is_held) =
+        match clean_up(&context.client, &context.applier, &csv, &others, now.0).await {
+            Ok(left) if left.is_empty() => return Ok(Next::Wait),
+            Ok(_) if waited < QUIET => (None, false),
+            Ok(left) => (cleanup::status(&csv, &left, &now), cleanup::is_held(&left)),
+            Err(error) if error.is_lasting() => {
+                (cleanup::refused(&csv, &error.to_string(), &now), true)
+            }
+            Err(error) => return Err(error),
+        };
+    if let Some(news) = news {
         let (reason, message) = (news.reason.clone(), news.message.clone());
         let csv = ClusterServiceVersion {
             status: Some(news),
             ..csv
         };
         context.write_status(&csv).await?;
-        let is_held = cleanup::is_held(&left);
         status::tell(context, &csv, is_held, reason.as_str(), &message).await;
     }
     Ok(Next::patiently(waited, SOON))

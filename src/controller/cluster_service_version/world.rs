@@ -41,9 +41,10 @@ const LEFTOVERS: [&str; 4] = [
 pub(super) struct World<'a> {
     pub(super) csv: &'a ClusterServiceVersion,
     lineage: Lineage<'a>,
+    predecessors: Vec<&'a ClusterServiceVersion>,
     groups: Vec<&'a OperatorGroup>,
     surfaces: Vec<Surface>,
-    replaced_condition: Option<OperatorCondition>,
+    former_conditions: Vec<OperatorCondition>,
     requirements: Result<Requirements, InvalidStrategy>,
     api_services: BTreeMap<String, ApiServiceFact>,
     served_apis: ApiServices,
@@ -100,10 +101,11 @@ impl<'a> World<'a> {
         let claimed = is_replaced.then(|| claims::claimed(csv, &lineage));
         let mut world = Self {
             csv,
+            former_conditions: former_conditions(context, csv, &lineage).await?,
+            predecessors: lineage.predecessors(csv),
             lineage,
             groups,
             surfaces: all_groups.iter().map(|group| Surface::of(group)).collect(),
-            replaced_condition: replaced_condition(context, csv).await?,
             requirements: facts.requirements,
             api_services: facts.api_services,
             served_apis: ApiServices::Fine,
@@ -133,7 +135,7 @@ impl<'a> World<'a> {
             lineage: &self.lineage,
             groups: &self.groups,
             other_groups: &self.surfaces,
-            replaced_condition: self.replaced_condition.as_ref(),
+            former_conditions: &self.former_conditions,
             requirements: &self.requirements,
             api_services: &self.api_services,
             installation: &self.installation,
@@ -145,6 +147,21 @@ impl<'a> World<'a> {
             since_given_up: self.since_given_up,
             now: &self.now,
         }
+    }
+
+    /// Whether one that takes over is another by now than it was when all this was read: it may have claimed what
+    /// is about to be written.
+    pub(super) async fn is_behind(&self, context: &Context) -> Result<bool, Error> {
+        let namespace = self.csv.namespace().unwrap_or_default();
+        let api = Api::<ClusterServiceVersion>::namespaced(context.client.clone(), &namespace);
+        for newer in self.lineage.descendants(self.csv) {
+            let now = api.get_metadata_opt(&newer.name_any()).await;
+            let now = now.map_err(Error::while_("reading the version that takes over"))?;
+            if now.and_then(|it| it.resource_version()) != newer.resource_version() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The OperatorGroups of the namespace.
@@ -167,6 +184,7 @@ impl<'a> World<'a> {
             proxy: &self.proxy,
             certificates,
             takes_over: self.takes_over(),
+            predecessors: &self.predecessors,
             seen: &self.seen,
         });
         Some(desired.map(|desired| desired.without(&self.claimed, &self.seen)))
@@ -246,7 +264,7 @@ impl<'a> World<'a> {
 
     /// Whether the version that it replaces is still there.
     fn takes_over(&self) -> bool {
-        self.lineage.replaced_by(self.csv).is_some()
+        !self.predecessors.is_empty()
     }
 
     /// What is read before it is known what is asked for: its certificates, and what it may no
@@ -311,20 +329,21 @@ fn phase_of(csv: &ClusterServiceVersion) -> CsvPhase {
     status.map(|it| it.phase.clone()).unwrap_or_default()
 }
 
-async fn replaced_condition(
+async fn former_conditions(
     context: &Context,
     csv: &ClusterServiceVersion,
-) -> Result<Option<OperatorCondition>, Error> {
-    let replaces = &csv.spec.replaces;
-    if replaces.is_empty() {
-        return Ok(None);
-    }
+    lineage: &Lineage<'_>,
+) -> Result<Vec<OperatorCondition>, Error> {
     let namespace = csv.namespace().unwrap_or_default();
     let api = Api::<OperatorCondition>::namespaced(context.client.clone(), &namespace);
-    let found = api.get_opt(replaces).await;
-    found.map_err(Error::while_(format!(
-        "reading OperatorCondition {replaces}"
-    )))
+    let mut conditions = Vec::new();
+    for older in lineage.in_its_way(csv) {
+        let name = older.name_any();
+        let found = api.get_opt(&name).await;
+        conditions
+            .extend(found.map_err(Error::while_(format!("reading OperatorCondition {name}")))?);
+    }
+    Ok(conditions)
 }
 
 async fn pods(context: &Context, csv: &ClusterServiceVersion) -> Result<Vec<Pod>, Error> {

@@ -14,7 +14,7 @@
 //! 3. The Deployment gets the hash of the new CA, which replaces its Pods one after the other.
 //!
 //! `observe::tidings` and `observe::writes` keep that order. It is safe to be killed between any two of these: after 1,
-//! nobody serves with the new CA yet, the former one is still trusted, and the next attempt makes another
+//! nobody serves with the new CA yet, the former one is still trusted, and whoever is next makes another
 //! CA in place of the one that was lost; after 2, what callers trust follows from the Secret, and is what
 //! was written in 1; and a Pod that sees the new file early is trusted as well. The former CA is kept until
 //! the next renewal: it does no harm, since no key signs for it, and no clock has to tell when the last Pod
@@ -226,10 +226,12 @@ pub fn look(csv: &ClusterServiceVersion, seen: &Seen, now: &Time) -> Outlook {
 }
 
 /// The certificates in use, and new ones where one is due or missing. Only to be called by whoever is
-/// about to write them: every call makes others.
+/// about to write them: every call makes others, but for those that were made before and could not be written.
+/// Callers may trust these already, and would have to be told again of others, each time.
 pub fn renew(
     csv: &ClusterServiceVersion,
     outlook: &Outlook,
+    unwritten: &ServingCertificates,
     now: &Time,
 ) -> Result<ServingCertificates, CertificateError> {
     let mut certificates = ServingCertificates::new();
@@ -240,19 +242,29 @@ pub fn renew(
             Some(certificate) if !outlook.due.contains(&served.deployment) => certificate.clone(),
             None if outlook.left.contains(&served.deployment) => continue,
             _ => {
-                let authority = match &mut authority {
-                    Some(authority) => authority,
-                    none => none.insert(Authority::new(now)?),
-                };
                 let hosts = services::hosts(&served.service, &home(csv));
-                let mut renewed = authority.issue(&served.service, &hosts, now)?;
-                renewed.former_authority = former_authority(outlook, &served.deployment, now);
-                renewed
+                let unwritten = unwritten.get(&served.deployment);
+                if let Some(certificate) = unwritten.filter(|it| is_good(it, &hosts, now)) {
+                    certificate.clone()
+                } else {
+                    let authority = match &mut authority {
+                        Some(authority) => authority,
+                        none => none.insert(Authority::new(now)?),
+                    };
+                    let mut renewed = authority.issue(&served.service, &hosts, now)?;
+                    renewed.former_authority = former_authority(outlook, &served.deployment, now);
+                    renewed
+                }
             }
         };
         certificates.insert(served.deployment, certificate);
     }
     Ok(certificates)
+}
+
+/// Whether these hosts can serve with a certificate, and it need not be renewed.
+fn is_good(certificate: &ServingCertificate, hosts: &[String], now: &Time) -> bool {
+    matches!(judge::judge(certificate, hosts, now), Verdict::Good { .. })
 }
 
 /// What else has to be trusted when a certificate is renewed, in PEM: the CA of the former one. If the

@@ -129,10 +129,13 @@ pub(super) fn empty_cluster() -> Seen {
     Seen::new([crd()])
 }
 
+/// Nothing was made that could not be written.
+pub(super) const NONE: ServingCertificates = ServingCertificates::new();
+
 /// Certificates made just now.
 pub(super) fn certificates(csv: &ClusterServiceVersion) -> ServingCertificates {
     let outlook = certificates::look(csv, &Seen::default(), &now());
-    certificates::renew(csv, &outlook, &now()).unwrap()
+    certificates::renew(csv, &outlook, &NONE, &now()).unwrap()
 }
 
 pub(super) fn install(csv: &ClusterServiceVersion, certificates: &ServingCertificates) -> Desired {
@@ -145,6 +148,8 @@ pub(super) fn install_with(
     config: Option<&SubscriptionConfig>,
     seen: &Seen,
 ) -> Desired {
+    // It serves as this one does, and by its own account.
+    let older = self::csv();
     desired(&Request {
         csv,
         group: &group(),
@@ -152,6 +157,7 @@ pub(super) fn install_with(
         proxy: &[],
         certificates,
         takes_over: !csv.spec.replaces.is_empty(),
+        predecessors: &[&older],
         seen,
     })
     .unwrap()

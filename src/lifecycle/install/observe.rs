@@ -211,14 +211,6 @@ pub(super) fn tidings_of(
     tidings
 }
 
-/// The Secrets whose certificates become others.
-pub fn new_secrets<'d>(desired: &'d Desired, seen: &Seen) -> Vec<&'d Value> {
-    let secrets = desired.secrets.iter();
-    secrets
-        .filter(|secret| is_new_certificate(secret, seen))
-        .collect()
-}
-
 /// Whether a Secret holds another certificate than the one of the cluster does.
 pub(super) fn is_new_certificate(secret: &Value, seen: &Seen) -> bool {
     let live = seen.get(&Key::of(secret));

@@ -79,15 +79,16 @@ pub fn is_due(csv: &ClusterServiceVersion, outlook: &Outlook, seen: &Seen) -> bo
 }
 
 /// What it takes to renew the certificates that Pods serve with. Only to be called by whoever is about to write
-/// it: every call makes others.
+/// it: see [`certificates::renew`].
 pub fn renewal(
     csv: &ClusterServiceVersion,
     outlook: &Outlook,
     seen: &Seen,
+    unwritten: &ServingCertificates,
     now: &Time,
 ) -> Result<Renewal, CertificateError> {
     let outlook = outlook_of_running(csv, outlook, seen);
-    let certificates = certificates::renew(csv, &outlook, now)?;
+    let certificates = certificates::renew(csv, &outlook, unwritten, now)?;
     let serving = running(csv, seen);
     let secrets = serving.iter().filter_map(|served| {
         let certificate = certificates.get(&served.deployment)?;

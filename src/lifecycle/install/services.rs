@@ -202,6 +202,15 @@ pub fn service(csv: &ClusterServiceVersion, served: &Served) -> Result<Value, In
     })))
 }
 
+/// The ServiceAccount of a Deployment that others call, as RBAC names it.
+pub(super) fn account(csv: &ClusterServiceVersion, served: &Served) -> Value {
+    json!({
+        "kind": "ServiceAccount",
+        "name": served.service_account,
+        "namespace": home(csv),
+    })
+}
+
 /// The rights that go with being called.
 ///
 /// All carry the owner labels, also the RoleBinding in `kube-system`, which OLM forgets when the operator
@@ -210,11 +219,7 @@ pub fn service(csv: &ClusterServiceVersion, served: &Served) -> Result<Value, In
 pub fn rbac(csv: &ClusterServiceVersion, served: &Served, others: &[Value]) -> Vec<Value> {
     let namespace = home(csv);
     let secret = served.secret();
-    let account = json!({
-        "kind": "ServiceAccount",
-        "name": served.service_account,
-        "namespace": namespace,
-    });
+    let account = account(csv, served);
     let others = others.iter().filter(|other| **other != account).cloned();
     let subjects: Vec<Value> = std::iter::once(account.clone()).chain(others).collect();
     let metadata = |name: &str, namespace: &str| {

@@ -60,6 +60,7 @@ fn an_unknown_strategy_is_refused() {
         proxy: &[],
         certificates: &ServingCertificates::new(),
         takes_over: false,
+        predecessors: &[],
         seen: &empty_cluster(),
     };
     let error = desired(&request).unwrap_err();

@@ -43,6 +43,47 @@ fn a_crd_belongs_to_one_line_of_versions(
     );
 }
 
+/// One with a Deployment, which was installed or not.
+fn running(name: &str, created: &str, deployment: &str, phase: &str) -> ClusterServiceVersion {
+    serde_json::from_value(json!({
+        "metadata": {"name": name, "namespace": "ns", "creationTimestamp": created},
+        "spec": {"install": {"strategy": "deployment", "spec": {"deployments": [
+            {"name": deployment, "spec": {}},
+        ]}}},
+        "status": {"phase": phase},
+    }))
+    .unwrap()
+}
+
+#[rstest]
+#[case::of_another_name("mole", "Succeeded", "Pending", None)]
+#[case::that_runs("gopher", "Succeeded", "Pending", Some("first"))]
+#[case::that_is_not_installed("gopher", "Pending", "Pending", None)]
+#[case::that_both_have("gopher", "Succeeded", "Succeeded", Some("first"))]
+fn a_deployment_belongs_to_who_installed_it_first(
+    #[case] deployment: &str,
+    #[case] first: &str,
+    #[case] second: &str,
+    #[case] conflict: Option<&str>,
+) {
+    let csvs = [
+        running("first", "2026-01-01T00:00:00Z", deployment, first),
+        running("second", "2026-01-02T00:00:00Z", "gopher", second),
+    ];
+    let lineage = Lineage::new(&csvs);
+    let find = |csv| find(csv, &lineage, &BTreeMap::new());
+    let owner = conflict.map(ToOwned::to_owned);
+    assert_eq!(
+        find(&csvs[1]),
+        owner.map(|owner| OwnerConflict::Deployment {
+            deployment: "gopher".to_owned(),
+            owner
+        })
+    );
+    // Who was first is never in conflict for it.
+    assert_eq!(find(&csvs[0]), None);
+}
+
 fn fact(namespace: &str, name: &str, phase: Option<CsvPhase>) -> ApiServiceFact {
     ApiServiceFact {
         owner: Some(ApiServiceOwner {

@@ -16,11 +16,11 @@ pub(super) fn begin() -> Course {
 
 pub(super) fn step(situation: &Situation<'_>) -> Course {
     let older = situation.lineage.replaced_by(situation.csv);
-    if older.is_some()
-        && let Err(error) = upgrade_gate::check(situation.replaced_condition)
-    {
-        let message = format!("operator is not upgradeable: {error}");
-        return Course::pending(CsvReason::OperatorConditionNotUpgradeable, message);
+    for condition in situation.former_conditions {
+        if let Err(error) = upgrade_gate::check(condition) {
+            let message = format!("operator is not upgradeable: {error}");
+            return Course::pending(CsvReason::OperatorConditionNotUpgradeable, message);
+        }
     }
     let requirements = match checks::strategy(situation) {
         Ok(requirements) => requirements,

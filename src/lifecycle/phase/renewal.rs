@@ -68,9 +68,11 @@ pub(super) fn with_times(
     if !certificates_made && before.certs_rotate_at.as_ref() == Some(until) {
         return status;
     }
+    // Whoever made them did not get to say so.
+    let are_others = before.certs_rotate_at.is_some();
     let mut status = status.unwrap_or(before);
     status.certs_rotate_at = Some(until.clone());
-    if *certificates_made {
+    if *certificates_made || are_others {
         status.certs_last_updated = Some(now.clone());
     }
     Some(status)

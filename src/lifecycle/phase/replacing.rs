@@ -79,6 +79,12 @@ fn marked(course: Course) -> Course {
 
 /// What comes before the reason why one could not be put right, after the words for its phase.
 const TROUBLE: &str = "; until then it should be as it was, but that failed: ";
+
+/// Why one could not be put right, if that is told.
+pub(super) fn trouble(message: &str) -> Option<&str> {
+    message.split_once(TROUBLE).map(|(_, why)| why)
+}
+
 /// After which time that is tried again.
 const TROUBLE_DELAY: Duration = Duration::from_mins(1);
 

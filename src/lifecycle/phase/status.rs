@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Course, Decision, Event, Standing};
+use super::{Course, Decision, Event, Standing, trouble};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::status::{ClusterServiceVersionStatus, CsvCondition};
 use crate::api::conditions::CsvPhase;
@@ -25,7 +25,11 @@ pub(super) fn decide(csv: &ClusterServiceVersion, course: Course, now: &Time) ->
     if let Some(requirements) = course.requirements {
         after.requirement_status = requirements.statuses;
     }
-    let moved = course.to.filter(|to| !stands(&before, to));
+    let to = course.to.map(|to| Standing {
+        message: trouble::cleared(to.message),
+        ..to
+    });
+    let moved = to.filter(|to| !stands(&before, to));
     let told_anew = moved.is_some() || after.requirement_status != before.requirement_status;
     let event = moved.as_ref().map(event);
     if let Some(to) = moved {

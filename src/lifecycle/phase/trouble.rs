@@ -3,6 +3,15 @@
 /// What comes between the message of a phase and what goes wrong beside it.
 const BESIDE: &str = "; beside that, ";
 
+/// What others say, such as an operator about itself, without the words that set troubles apart.
+pub(super) fn cleared(message: String) -> String {
+    if message.contains(BESIDE) {
+        message.replace(BESIDE, "; ")
+    } else {
+        message
+    }
+}
+
 /// The message of a phase, and what goes wrong beside it.
 pub fn with_trouble(message: &str, trouble: Option<&str>) -> String {
     match trouble {

@@ -23,10 +23,28 @@ pub fn status(
     left: &[Value],
     now: &Time,
 ) -> Option<ClusterServiceVersionStatus> {
+    waiting(csv, words(left), now)
+}
+
+/// What its status should say if it cannot go for this reason; nothing if it says so already.
+pub fn refused(
+    csv: &ClusterServiceVersion,
+    why: &str,
+    now: &Time,
+) -> Option<ClusterServiceVersionStatus> {
+    let message = format!("it was deleted, and goes when what it leaves behind can go: {why}");
+    waiting(csv, message, now)
+}
+
+fn waiting(
+    csv: &ClusterServiceVersion,
+    message: String,
+    now: &Time,
+) -> Option<ClusterServiceVersionStatus> {
     let before = csv.status.clone().unwrap_or_default();
     let after = ClusterServiceVersionStatus {
         reason: CsvReason::WaitingOnCleanup,
-        message: words(left),
+        message,
         ..before.clone()
     };
     (after != before).then(|| ClusterServiceVersionStatus {
@@ -170,6 +188,19 @@ mod tests {
         assert_eq!(status(&csv, &left, &time(2)), None);
         let others = [role(&["example.com/bury"])];
         assert!(status(&csv, &others, &time(3)).is_some());
+    }
+
+    #[test]
+    fn what_is_refused_is_told_once_in_the_words_of_the_refusal() {
+        let mut csv: ClusterServiceVersion = serde_json::from_value(json!({
+            "metadata": {"name": "gopher.v1"}, "spec": {}, "status": {"phase": "Succeeded"},
+        }))
+        .unwrap();
+        let now: Time = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+        csv.status = refused(&csv, "the house rules say no", &now);
+        let said = told(&csv).unwrap();
+        assert!(said.ends_with("the house rules say no"), "{said}");
+        assert_eq!(refused(&csv, "the house rules say no", &now), None);
     }
 
     #[test]

@@ -43,13 +43,8 @@ fn an_operator_and_its_administrator_decide_about_upgrades(
     #[case] status: Value,
     #[case] words: &str,
 ) {
-    let said = check(Some(&condition(&overrides, &spec, &status)));
+    let said = check(&condition(&overrides, &spec, &status));
     let said = said.map_or_else(|error| error.to_string(), |()| String::new());
     assert_eq!(said.is_empty(), words.is_empty(), "{said}");
     assert!(said.starts_with(words), "{said}");
-}
-
-#[test]
-fn an_operator_without_an_operator_condition_may_be_upgraded() {
-    assert_eq!(check(None), Ok(()));
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::lifecycle::install::fixtures::{
-    certificates, cluster_after, csv, csv_with, install, now, time,
+    NONE, certificates, cluster_after, csv, csv_with, install, now, time,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -82,11 +82,11 @@ fn a_certificate_that_a_newer_version_claimed_is_used_and_neither_made_nor_renew
     let late = time("2030-01-01T00:00:00Z");
     let outlook = look(&csv, &written(&csv, &certificates), &late).leaving(&csv, &claimed);
     assert_eq!(outlook.state, Certificates::Fine);
-    assert_eq!(renew(&csv, &outlook, &late).unwrap(), certificates);
+    assert_eq!(renew(&csv, &outlook, &NONE, &late).unwrap(), certificates);
     let lost = look(&csv, &Seen::default(), &late).leaving(&csv, &claimed);
     assert_eq!(lost.state, Certificates::Unneeded);
     assert_eq!(
-        renew(&csv, &lost, &late).unwrap(),
+        renew(&csv, &lost, &NONE, &late).unwrap(),
         ServingCertificates::new()
     );
 }
@@ -96,7 +96,7 @@ fn a_good_certificate_is_used_again() {
     let csv = csv();
     let certificates = certificates(&csv);
     let outlook = look(&csv, &written(&csv, &certificates), &now());
-    assert_eq!(renew(&csv, &outlook, &now()).unwrap(), certificates);
+    assert_eq!(renew(&csv, &outlook, &NONE, &now()).unwrap(), certificates);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn after_a_renewal_both_cas_are_trusted() {
     assert_eq!(authorities(&first["op"]), 1);
     let later = time("2027-12-31T12:00:00Z");
     let outlook = look(&csv, &written(&csv, &first), &later);
-    let second = renew(&csv, &outlook, &later).unwrap();
+    let second = renew(&csv, &outlook, &NONE, &later).unwrap();
     assert_ne!(second["op"].certificate, first["op"].certificate);
     assert_eq!(
         second["op"].former_authority.as_ref(),
@@ -145,7 +145,7 @@ fn a_bundle_does_not_grow_with_each_renewal() {
         let at = time(&format!("{day}:00:00Z"));
         let outlook = look(&csv, &written(&csv, &certificates), &at);
         assert_eq!(outlook.state, Certificates::Due, "{day}");
-        certificates = renew(&csv, &outlook, &at).unwrap();
+        certificates = renew(&csv, &outlook, &NONE, &at).unwrap();
         assert_eq!(authorities(&certificates["op"]), 2);
     }
 }
@@ -164,7 +164,7 @@ fn if_the_secret_is_lost_the_ca_that_callers_trust_stays_trusted() {
     let lost = without_secret(&csv, &first);
     let outlook = look(&csv, &lost, &now());
     assert!(matches!(outlook.state, Certificates::Missing { .. }));
-    let second = renew(&csv, &outlook, &now()).unwrap();
+    let second = renew(&csv, &outlook, &NONE, &now()).unwrap();
     assert_ne!(second["op"].authority, first["op"].authority);
     assert_eq!(
         second["op"].former_authority.as_ref(),
@@ -178,7 +178,7 @@ fn if_the_secret_is_lost_the_ca_that_callers_trust_stays_trusted() {
     let mut certificates = second;
     for expected in [3, 4, 4] {
         let lost = without_secret(&csv, &certificates);
-        certificates = renew(&csv, &look(&csv, &lost, &now()), &now()).unwrap();
+        certificates = renew(&csv, &look(&csv, &lost, &now()), &NONE, &now()).unwrap();
         assert_eq!(authorities(&certificates["op"]), expected);
     }
 }
@@ -195,7 +195,7 @@ fn if_the_secret_holds_something_else_the_ca_that_callers_trust_stays_trusted() 
     seen.insert(secret);
     let outlook = look(&csv, &seen, &now());
     assert_eq!(outlook.state, Certificates::Due);
-    let renewed = renew(&csv, &outlook, &now()).unwrap();
+    let renewed = renew(&csv, &outlook, &NONE, &now()).unwrap();
     let former = renewed["op"].former_authority.clone().unwrap();
     assert!(former.contains(&first["op"].authority), "{former}");
 }
@@ -205,7 +205,7 @@ fn what_callers_trust_and_expired_is_not_trusted_any_longer() {
     let csv = csv();
     let lost = without_secret(&csv, &certificates(&csv));
     let late = time("2030-01-01T00:00:00Z");
-    let renewed = renew(&csv, &look(&csv, &lost, &late), &late).unwrap();
+    let renewed = renew(&csv, &look(&csv, &lost, &late), &NONE, &late).unwrap();
     assert_eq!(renewed["op"].former_authority, None);
 }
 
@@ -215,7 +215,7 @@ fn what_is_trusted_by_those_who_call_somebody_else_is_of_no_account() {
     elsewhere.metadata.namespace = Some("elsewhere".to_owned());
     let theirs = without_secret(&elsewhere, &certificates(&elsewhere));
     let csv = csv();
-    let renewed = renew(&csv, &look(&csv, &theirs, &now()), &now()).unwrap();
+    let renewed = renew(&csv, &look(&csv, &theirs, &now()), &NONE, &now()).unwrap();
     assert_eq!(renewed["op"].former_authority, None);
 }
 
@@ -224,7 +224,7 @@ fn an_expired_ca_is_not_trusted_any_longer() {
     let csv = csv();
     let late = time("2030-01-01T00:00:00Z");
     let outlook = look(&csv, &written(&csv, &certificates(&csv)), &late);
-    let renewed = renew(&csv, &outlook, &late).unwrap();
+    let renewed = renew(&csv, &outlook, &NONE, &late).unwrap();
     assert_eq!(renewed["op"].former_authority, None);
 }
 

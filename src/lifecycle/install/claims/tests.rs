@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::lifecycle::install::certificates::{self, ServingCertificates};
 use crate::lifecycle::install::fixtures::{
-    certificates as made, cluster_after, csv, install, install_with, now,
+    NONE, certificates as made, cluster_after, csv, install, install_with, now,
 };
 use crate::lifecycle::install::observe::{observe, tidings, writes};
 use crate::lifecycle::install::state::Installation;
@@ -139,7 +139,8 @@ fn before_a_newer_version_makes_another_certificate_all_who_call_are_told() {
         newer.spec.webhook_definitions[2].webhook_path = Some("/elsewhere".to_owned());
     });
     let outlook = certificates::look(&newer, &seen, &now());
-    let renewed: ServingCertificates = certificates::renew(&newer, &outlook, &now()).unwrap();
+    let renewed: ServingCertificates =
+        certificates::renew(&newer, &outlook, &NONE, &now()).unwrap();
     let former = renewed["op"].former_authority.clone();
     assert!(former.is_some(), "what is trusted now stays trusted");
     let desired = install_with(&newer, &renewed, None, &seen);

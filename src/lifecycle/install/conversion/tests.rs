@@ -11,6 +11,7 @@ fn crds_of(csv: &ClusterServiceVersion, seen: &Seen) -> Result<Vec<Value>, Conve
         proxy: &[],
         certificates: &certificates(csv),
         takes_over: false,
+        predecessors: &[],
         seen,
     })
 }

@@ -3,8 +3,8 @@ use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::gvk::GroupVersionKind;
 use crate::lifecycle::install::certificates::{ServingCertificates, look, renew};
 use crate::lifecycle::install::fixtures::{
-    certificates, cluster_after, csv, csv_with, empty_cluster, fill_in, install, install_with,
-    make_ready, now, time,
+    NONE, certificates, cluster_after, csv, csv_with, empty_cluster, fill_in, install,
+    install_with, make_ready, now, time,
 };
 use crate::lifecycle::install::state::ApiServices;
 use k8s_openapi::api::core::v1::Pod;
@@ -229,7 +229,7 @@ fn callers_trust_the_new_ca_before_anybody_serves_with_it() {
     let csv = csv();
     let seen = cluster_after(&install(&csv, &certificates(&csv)));
     let late = time("2027-12-31T12:00:00Z");
-    let renewed = renew(&csv, &look(&csv, &seen, &late), &late).unwrap();
+    let renewed = renew(&csv, &look(&csv, &seen, &late), &NONE, &late).unwrap();
     let desired = install_with(&csv, &renewed, None, &seen);
     assert_eq!(
         kinds(&writes(&desired, &seen)),
@@ -256,7 +256,7 @@ fn a_new_ca_is_written_to_what_nobody_touched_since_the_last_one() {
         seen = seen.settled(Key::of(object), 1);
     }
     let late = time("2027-12-31T12:00:00Z");
-    let renewed = renew(&csv, &look(&csv, &seen, &late), &late).unwrap();
+    let renewed = renew(&csv, &look(&csv, &seen, &late), &NONE, &late).unwrap();
     let desired = install_with(&csv, &renewed, None, &seen);
     let written = kinds(&writes(&desired, &seen));
     assert!(
@@ -271,11 +271,11 @@ fn after_a_crash_between_callers_and_secret_the_former_ca_is_still_trusted() {
     let first = certificates(&csv);
     let mut seen = cluster_after(&install(&csv, &first));
     let late = time("2027-12-31T12:00:00Z");
-    let lost = renew(&csv, &look(&csv, &seen, &late), &late).unwrap();
+    let lost = renew(&csv, &look(&csv, &seen, &late), &NONE, &late).unwrap();
     for caller in install_with(&csv, &lost, None, &seen).callers {
         seen.insert(caller);
     }
-    let again = renew(&csv, &look(&csv, &seen, &late), &late).unwrap();
+    let again = renew(&csv, &look(&csv, &seen, &late), &NONE, &late).unwrap();
     assert_eq!(
         again["op"].former_authority.as_ref(),
         Some(&first["op"].authority)
@@ -427,6 +427,12 @@ fn the_version_before_may_serve_as_another_account_until_the_new_one_is_ready() 
             .collect::<Vec<_>>()
     };
     assert_eq!(accounts(&seen), ["next", "op-account"]);
+    // Nobody gets rights by writing themselves into what is there.
+    let mut forged = seen.clone();
+    let mut binding = install_with(&csv, &certificates, None, &seen).serving_rbac[1].clone();
+    binding["subjects"] = json!([{"kind": "User", "name": "mallory"}]);
+    forged.insert(binding);
+    assert_eq!(accounts(&forged), ["next", "op-account"]);
     let desired = install_with(&csv, &certificates, None, &seen);
     apply(&desired, &mut seen, false);
     assert_eq!(accounts(&seen), ["next", "op-account"]);

@@ -2,7 +2,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::super::certificates::look;
-use super::super::fixtures::{certificates, cluster_after, csv, install, now, time};
+use super::super::fixtures::{NONE, certificates, cluster_after, csv, install, now, time};
 use super::*;
 
 /// A moment at which certificates that were made `now` are about to expire.
@@ -109,7 +109,7 @@ fn assert_trusted(seen: &Seen, used: &str) {
 fn when_all_is_well_nothing_is_due() {
     let (csv, seen) = (csv(), running_cluster());
     assert!(!is_due(&csv, &look(&csv, &seen, &now()), &seen));
-    let renewal = renewal(&csv, &look(&csv, &seen, &now()), &seen, &now()).unwrap();
+    let renewal = renewal(&csv, &look(&csv, &seen, &now()), &seen, &NONE, &now()).unwrap();
     assert!(!renewal.are_made);
     assert_eq!(writes(&renewal).len(), 0);
 }
@@ -137,7 +137,7 @@ fn a_renewal_is_safe_after_each_write_and_finished_later(#[case] is_lost: bool) 
             // More often than callers remember CAs.
             for _ in 0..5 {
                 let outlook = look(&csv, &seen, &now);
-                let renewal = renewal(&csv, &outlook, &seen, &now).unwrap();
+                let renewal = renewal(&csv, &outlook, &seen, &NONE, &now).unwrap();
                 for write in writes(&renewal).iter().take(killed_after) {
                     carry_out(write, &mut seen);
                     assert_trusted(&seen, &used);
@@ -146,7 +146,7 @@ fn a_renewal_is_safe_after_each_write_and_finished_later(#[case] is_lost: bool) 
             let outlook = look(&csv, &seen, &now);
             // The fifth is the Secret, after which the Pods are left to be told.
             assert_eq!(is_due(&csv, &outlook, &seen), killed_after < 5);
-            let last = renewal(&csv, &outlook, &seen, &now).unwrap();
+            let last = renewal(&csv, &outlook, &seen, &NONE, &now).unwrap();
             for write in writes(&last) {
                 carry_out(&write, &mut seen);
                 assert_trusted(&seen, &used);
@@ -162,7 +162,7 @@ fn a_renewal_is_safe_after_each_write_and_finished_later(#[case] is_lost: bool) 
 fn that_pods_were_not_replaced_after_the_secret_was_written_is_found_by_their_hash() {
     let csv = csv();
     let mut seen = running_cluster();
-    let renewed = renewal(&csv, &look(&csv, &seen, &late()), &seen, &late()).unwrap();
+    let renewed = renewal(&csv, &look(&csv, &seen, &late()), &seen, &NONE, &late()).unwrap();
     for write in &writes(&renewed) {
         if !matches!(write, Write::Mark(_)) {
             carry_out(write, &mut seen);
@@ -171,7 +171,7 @@ fn that_pods_were_not_replaced_after_the_secret_was_written_is_found_by_their_ha
     let outlook = look(&csv, &seen, &late());
     assert_eq!(outlook.state, Certificates::Fine);
     assert!(is_due(&csv, &outlook, &seen));
-    let again = renewal(&csv, &outlook, &seen, &late()).unwrap();
+    let again = renewal(&csv, &outlook, &seen, &NONE, &late()).unwrap();
     assert!(!again.are_made);
     assert_eq!(again.marks, renewed.marks);
     assert_eq!(writes(&again).len(), 1);
@@ -189,7 +189,7 @@ fn what_does_not_run_yet_gets_its_certificate_when_it_is_installed() {
     let seen = Seen::new([live]);
     let outlook = look(&csv, &seen, &now());
     assert!(!is_due(&csv, &outlook, &seen));
-    let renewal = renewal(&csv, &outlook, &seen, &now()).unwrap();
+    let renewal = renewal(&csv, &outlook, &seen, &NONE, &now()).unwrap();
     assert!(!renewal.are_made);
     assert_eq!(writes(&renewal).len(), 0);
 

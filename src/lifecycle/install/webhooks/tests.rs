@@ -15,6 +15,7 @@ fn of_group(spec: &Value) -> Value {
         proxy: &[],
         certificates: &certificates(&csv),
         takes_over: false,
+        predecessors: &[],
         seen: &empty_cluster(),
     };
     configurations(&request)[0]["webhooks"][0]["namespaceSelector"].clone()
@@ -158,6 +159,7 @@ fn a_lost_certificate_is_no_reason_to_remove_a_configuration() {
         proxy: &[],
         certificates: &none,
         takes_over: false,
+        predecessors: &[],
         seen: &seen,
     };
     let desired = desired(&request).unwrap();

@@ -60,6 +60,21 @@ fn an_install_that_found_certificates_notes_until_when_they_serve() {
     assert_eq!(status.certs_rotate_at, Some(time(900)));
 }
 
+#[test]
+fn certificates_whose_maker_did_not_get_to_say_so_are_noted_as_made() {
+    let serving = csv("csv1", &CsvPhase::InstallReady).owning_api("csv1-dep1");
+    let mut world = World::new([serving]).provided("c1.v1.g1,a1Kind.v1.a1");
+    world.csvs[0].status.as_mut().unwrap().certs_rotate_at = Some(time(100));
+    world.outcome = InstallOutcome::Done {
+        certificates_until: Some(time(900)),
+        certificates_made: false,
+    };
+    world.sync();
+    let status = world.status("csv1");
+    assert_eq!(status.certs_last_updated, Some(time(0)));
+    assert_eq!(status.certs_rotate_at, Some(time(900)));
+}
+
 // SingleCSVFailedToPending/Deployment
 #[test]
 fn a_failed_csv_whose_deployment_is_missing_is_installed_again() {

@@ -8,7 +8,8 @@ use serde_json::json;
 use super::world::{Csv as _, World, csv, nothing, running, time, waiting};
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::lifecycle::phase::{
-    Action, Contested, Decision, Failure, InstallOutcome, SinceGivenUp, rest,
+    Action, Contested, Decision, Failure, InstallOutcome, SinceGivenUp, remark, rest, with_trouble,
+    without_trouble,
 };
 
 /// A version that owns another version of the CRD.
@@ -124,6 +125,64 @@ fn an_operator_holds_its_upgrade(#[case] condition: serde_json::Value, #[case] h
     } else {
         world.expect_phase("csv2", &CsvPhase::InstallReady);
     }
+}
+
+#[test]
+fn an_operator_holds_its_upgrade_also_over_a_version_that_never_began_to_install() {
+    let busy = json!({"metadata": {"name": "csv1", "generation": 1}, "status": {"conditions": [
+        {"type": "Upgradeable", "status": "False", "observedGeneration": 1, "message": "busy"}]}});
+    let world = |between: &CsvPhase| {
+        let mut world = World::new([
+            csv("csv1", &CsvPhase::Replacing),
+            csv("csv2", between).replaces("csv1"),
+            csv("csv3", &CsvPhase::Pending).replaces("csv2"),
+        ]);
+        let busy = serde_json::from_value(busy.clone()).unwrap();
+        world.conditions.push(busy);
+        world.sync_one("csv3");
+        world.status("csv3").reason
+    };
+    let held = CsvReason::OperatorConditionNotUpgradeable;
+    assert_eq!(world(&CsvPhase::Failed), held);
+    // One that began to install was let through: what it took over is not asked again.
+    assert_eq!(world(&CsvPhase::Installing), CsvReason::AllRequirementsMet);
+}
+
+#[test]
+fn words_of_an_operator_that_set_troubles_apart_are_told_once_and_stay() {
+    let busy = json!({"metadata": {"name": "csv1", "generation": 1}, "status": {"conditions": [
+        {"type": "Upgradeable", "status": "False", "observedGeneration": 1,
+         "message": "digging; beside that, sleeping"}]}});
+    let next = csv("csv2", &CsvPhase::Pending).replaces("csv1");
+    let mut world = World::new([csv("csv1", &CsvPhase::Replacing), next]);
+    world.conditions.push(serde_json::from_value(busy).unwrap());
+    world.sync_one("csv2");
+    let status = world.status("csv2");
+    assert!(status.message.contains("digging; sleeping"), "{status:?}");
+    let (message, trouble) = without_trouble(&status.message);
+    assert_eq!((message, trouble), (status.message.as_str(), None));
+    assert!(!world.sync_one("csv2"), "it is told again");
+}
+
+#[test]
+fn what_goes_wrong_with_a_version_that_waits_to_be_replaced_is_remarked() {
+    let next = csv("csv2", &CsvPhase::Pending).replaces("csv1");
+    let old = csv("csv1", &CsvPhase::Replacing);
+    let mut world = World::new([old, next]).with_installed("csv1", nothing());
+    world.csvs[0].status.as_mut().unwrap().conditions.push(
+        serde_json::from_value(json!({"phase": "Succeeded", "reason": "InstallSucceeded"}))
+            .unwrap(),
+    );
+    assert_eq!(remark(&world.status("csv1")), None);
+    world.outcome = InstallOutcome::Failed {
+        message: "no room".to_owned(),
+        failure: Failure::Passing,
+    };
+    world.sync_one("csv1");
+    assert_eq!(remark(&world.status("csv1")), Some("no room"));
+    let mut status = world.status("csv1");
+    status.message = with_trouble("being replaced", Some("no condition"));
+    assert_eq!(remark(&status), Some("no condition"));
 }
 
 #[test]

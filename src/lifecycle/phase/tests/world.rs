@@ -152,15 +152,19 @@ impl World {
         let requirements = requirements::check(csv, &facts);
         let groups: Vec<_> = self.groups.iter().collect();
         let surfaces = self.surfaces();
-        let of_replaced =
-            |condition: &&OperatorCondition| condition.name_any() == csv.spec.replaces;
+        let asked = lineage.in_its_way(csv);
+        let asked = |condition: &&OperatorCondition| {
+            let name = condition.name_any();
+            asked.iter().any(|older| older.name_any() == name)
+        };
+        let conditions: Vec<_> = self.conditions.iter().filter(asked).cloned().collect();
         let installed = self.installed.get(name).cloned().unwrap_or_else(nothing);
         next(&Situation {
             csv,
             lineage: &lineage,
             groups: &groups,
             other_groups: &surfaces,
-            replaced_condition: self.conditions.iter().find(of_replaced),
+            former_conditions: &conditions,
             requirements: &requirements,
             api_services: &self.api_services,
             installation: &installed.installation,
