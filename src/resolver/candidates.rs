@@ -298,7 +298,7 @@ impl Market<'_> {
         only_subscribed: bool,
     ) -> Found {
         let mut found = Found::default();
-        let patience = self.cache.patience(asker);
+        let patience = self.patience.with(asker);
         // Whoever asks something about all packages does not want to hear what is wrong with each.
         let is_near = !matches!(requirement.reach(), Reach::Everything);
         for catalog in self.by_preference(asker.catalog) {
