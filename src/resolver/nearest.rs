@@ -248,7 +248,7 @@ fn of_subscription(problem: &Problem<'_>, at: usize, edits: &mut Vec<Edit>) {
                 .channels
                 .iter()
                 .filter(|channel| channel.name() != subscription.channel);
-            let is_any = subscription.channel.is_empty() && !package.is_without_default();
+            let is_any = subscription.channel.is_empty() && package.broken_default().is_none();
             edits.extend(
                 others
                     .filter(|_| !is_any)

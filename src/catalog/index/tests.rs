@@ -265,10 +265,8 @@ fn a_bundle_that_a_broken_channel_misspells_or_forgets_is_left_out_with_the_chan
         assert_eq!(bundles, ["gopher.v0.9.0", "gopher.v0.10.0"]);
         let broken = record.broken_channels.iter().map(|it| it.name.as_str());
         assert_eq!(broken.collect::<Vec<_>>(), ["candidate"]);
-        let [problem] = problems.as_slice() else {
-            panic!("{problems:?}");
-        };
-        assert!(problem.message.contains("in no channel"), "{problem:?}");
+        let is_said = |problem: &Problem| problem.message.contains("in no channel");
+        assert!(problems.iter().any(is_said), "{problems:?}");
     }
 }
 
