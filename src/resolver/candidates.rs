@@ -7,9 +7,9 @@ use std::sync::Arc;
 use self::aisle::Aisle;
 pub(super) use self::aisle::wants;
 use super::market::{Market, Offer};
-use super::package::Channel;
+use super::package::{Channel, Malformed, Package};
 use super::predicate::{Reach, Requirement};
-use super::request::{Installed, Subscription};
+use super::request::{CatalogKey, Installed, Subscription};
 use crate::version::Version;
 
 /// What was found for a need.
@@ -35,7 +35,30 @@ impl Found {
             ..Self::default()
         }
     }
+
+    /// Nothing of a package is offered to who names no channel.
+    fn lacks_default(&mut self, catalog: usize, package: &Package, problem: &Malformed) {
+        let problem = problem.to_string();
+        let channels = package.channels.iter().enumerate();
+        let sound = channels.filter(|(at, _)| package.listing(*at).is_ok());
+        let others = sound.map(|(_, channel)| channel.name().to_owned());
+        let malformed = Obstacle::Malformed {
+            catalog,
+            problem: problem.clone(),
+        };
+        // It says all that this said.
+        self.obstacles.retain(|obstacle| *obstacle != malformed);
+        self.obstacles.push(Obstacle::NoDefault {
+            catalog,
+            package: package.name.as_str().into(),
+            others: others.take(OTHERS).collect(),
+            problem,
+        });
+    }
 }
+
+/// How many channels are named that somebody could follow instead.
+const OTHERS: usize = 3;
 
 /// Whether a Subscription may keep what it has although this is in the way of something newer.
 fn leaves_it_asked_for(obstacle: &Obstacle) -> bool {
@@ -45,6 +68,7 @@ fn leaves_it_asked_for(obstacle: &Obstacle) -> bool {
             | Obstacle::Curated { .. }
             | Obstacle::LeftOut { .. }
             | Obstacle::Malformed { .. }
+            | Obstacle::NoDefault { .. }
             | Obstacle::NoPath
             | Obstacle::TooManyWays { .. }
             | Obstacle::UnreadableCatalog { .. }
@@ -78,6 +102,14 @@ pub(super) enum Obstacle {
     },
     /// The entries of the channel have no order.
     Malformed { catalog: usize, problem: String },
+    /// Nobody can follow the default channel, and somebody who names no channel gets nothing of another.
+    NoDefault {
+        catalog: usize,
+        package: Arc<str>,
+        problem: String,
+        /// Some of the channels that could be named.
+        others: Vec<String>,
+    },
     /// The channel does not list the bundle that the Subscription wants to begin with.
     NoStartingCsv { catalog: usize, package: Arc<str> },
     /// A bundle that would do otherwise.
@@ -110,6 +142,8 @@ pub(super) struct Asker {
 pub(super) enum Bar {
     /// The cluster is too old for it.
     NeedsKubernetes(Version),
+    /// What it says about the cluster cannot be read.
+    UnreadableKubernetes(String),
     /// It has the property `olm.deprecated`.
     Deprecated,
     /// What it needs cannot be read.
@@ -228,14 +262,17 @@ impl Market<'_> {
             return;
         }
         // Who names no channel means the default first. While nobody can tell what that has, another one is
-        // not what was meant for something new.
-        let only_default = current.is_none()
-            && subscription.starting_csv.is_empty()
-            && package.is_without_default();
-        let wanted = |channel: &Channel| match subscription.channel.as_str() {
-            "" => !only_default || channel.name() == package.default_channel,
-            named => named == channel.name(),
-        };
+        // not what was meant: something new is not begun with it, and what is installed does not move there.
+        let begins_with = current.is_none() && !subscription.starting_csv.is_empty();
+        if subscription.channel.is_empty()
+            && !begins_with
+            && let Some(problem) = package.broken_default()
+        {
+            found.lacks_default(catalog, &package, problem);
+            return;
+        }
+        let wanted =
+            |channel: &Channel| ["", channel.name()].contains(&subscription.channel.as_str());
         let channels: Vec<usize> = (0..package.channels.len())
             .filter(|&at| package.channels.get(at).is_some_and(wanted))
             .collect();
@@ -251,7 +288,7 @@ impl Market<'_> {
             });
             return;
         }
-        let before = found.offers.len();
+        let before = (found.offers.len(), found.obstacles.len());
         let mut lists_starting_csv = false;
         for channel in channels {
             let mut aisle = Aisle {
@@ -269,13 +306,35 @@ impl Market<'_> {
                 None => aisle.everything(subscription),
             }
         }
-        let begins = current.is_none() && !subscription.starting_csv.is_empty();
-        if begins && !lists_starting_csv && found.offers.len() == before {
+        // Whether a channel that is broken lists it nobody can tell.
+        let is_broken = found.obstacles[before.1..]
+            .iter()
+            .any(|obstacle| matches!(obstacle, Obstacle::Malformed { .. }));
+        if begins_with && !lists_starting_csv && found.offers.len() == before.0 && !is_broken {
             found.obstacles.push(Obstacle::NoStartingCsv {
                 catalog,
                 package: name.as_str().into(),
             });
         }
+    }
+
+    /// Whether a Subscription says by the name of a channel, or by what it begins with, that it wants something
+    /// of it.
+    fn is_named(&self, catalog: usize, package: &Package, channel: usize) -> bool {
+        let Some(channel) = package.channels.get(channel) else {
+            return false;
+        };
+        let lists = |csv: &String| channel.entries().iter().any(|entry| entry.name == *csv);
+        let mut own = self.subscriptions_to(&package.name).iter();
+        own.any(|&at| {
+            let subscription = &self.request.subscriptions[at];
+            let catalogs = [&CatalogKey::default(), &self.catalog(catalog).key];
+            let is_named = match subscription.channel.as_str() {
+                "" => lists(&subscription.starting_csv),
+                named => named == channel.name(),
+            };
+            is_named && catalogs.contains(&&subscription.catalog)
+        })
     }
 
     /// A package that a catalog has and does not serve.
@@ -298,7 +357,7 @@ impl Market<'_> {
         only_subscribed: bool,
     ) -> Found {
         let mut found = Found::default();
-        let patience = self.cache.patience(asker);
+        let patience = self.patience.with(asker);
         // Whoever asks something about all packages does not want to hear what is wrong with each.
         let is_near = !matches!(requirement.reach(), Reach::Everything);
         for catalog in self.by_preference(asker.catalog) {
@@ -335,7 +394,8 @@ impl Market<'_> {
                 let channel = package.channels[*channel].name();
                 (*is_other, package.name.clone(), channel.to_owned())
             });
-            for (_, package, channel, meets) in &aisles {
+            let mut lacking = None;
+            for (is_other, package, channel, meets) in &aisles {
                 let name = &package.name;
                 if !self.catalog(catalog).curation.allows(name) {
                     let curated = Obstacle::Curated {
@@ -344,6 +404,19 @@ impl Market<'_> {
                     };
                     if !found.obstacles.contains(&curated) {
                         found.obstacles.push(curated);
+                    }
+                    continue;
+                }
+                let broken = package.broken_default().filter(|_| *is_other);
+                if let Some(problem) = broken
+                    && !self.is_named(catalog, package, *channel)
+                {
+                    // Once for all its channels, which come one after the other.
+                    if lacking.replace(name) != Some(name) {
+                        found.lacks_default(catalog, package, problem);
+                    }
+                    if !patience.spend(100) {
+                        return Found::too_much(asker);
                     }
                     continue;
                 }

@@ -1,12 +1,13 @@
 //! How a Subscription goes on, one upgrade after the other.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::features::Features;
 use super::package::{Bundle, Package};
 use super::request::{CatalogKey, Installed, Progress, Request, Subscription};
-use super::resolve::{resolve, solve};
+use super::resolve::{How, resolve_with};
 use super::solution::{Component, Install, Resolution, Solution};
 
 /// The upgrades that a Subscription gets if nothing changes but what they change themselves.
@@ -31,8 +32,11 @@ pub fn course(request: &Request<'_>, subscription: &str, most: usize) -> Course 
     let asked = asked.find(|asked| asked.name == subscription);
     let package = asked.map_or_else(String::new, |asked| asked.package.clone());
     let mut steps = Vec::new();
+    // The catalogs stay as they are.
+    let cache = Rc::default();
     for _ in 0..most {
-        let Some(Component::Solved(solution)) = own(solve(&request), subscription) else {
+        let next = resolve_with(&request, &cache, How::Solving);
+        let Some(Component::Solved(solution)) = own(next, subscription) else {
             break;
         };
         if solution.install.is_empty() || carry_out(&mut request, &solution).is_none() {
@@ -45,7 +49,10 @@ pub fn course(request: &Request<'_>, subscription: &str, most: usize) -> Course 
         }));
     }
     // Only here it matters why.
-    let end = own(resolve(&request), subscription);
+    let end = own(
+        resolve_with(&request, &cache, How::Explaining),
+        subscription,
+    );
     let is_over = |component: &Component| match component {
         Component::Solved(solution) => solution.install.is_empty(),
         Component::Unsolvable(_) => true,

@@ -1,7 +1,7 @@
 //! From what is stuck to its explanation.
 
 use super::explanation::{Explanation, Reason};
-use super::nearest;
+use super::nearest::{self, Tries};
 use super::problem::Problem;
 use super::resolve::Stuck;
 use super::story::Story;
@@ -13,24 +13,21 @@ pub(super) const SUMMARY: usize = 1_000;
 /// How long a line of the whole text is at most.
 const LINE: usize = 4_000;
 
-/// Explains why the Subscriptions that were set aside cannot be met.
-pub(super) fn explain(problem: &Problem<'_>, stuck: &Stuck, with_nearest: bool) -> Explanation {
+/// Explains why the Subscriptions that were set aside cannot be met; with `tries` also what would help.
+pub(super) fn explain(problem: &Problem<'_>, stuck: &Stuck, tries: Option<&Tries>) -> Explanation {
     let requests = stuck
         .aside
         .iter()
         .map(|&at| problem.subscription(at).name.clone())
         .collect();
     let Some(proof) = &stuck.proof else {
-        return unexplained(requests, with_nearest);
+        return unexplained(requests, tries.is_some());
     };
     let mut story = Story::new(problem, proof);
     let summary = story.summary(&stuck.aside);
     story.tell(stuck);
-    let nearest = if with_nearest {
-        nearest::changes(problem, stuck)
-    } else {
-        Vec::new()
-    };
+    let nearest = tries.map(|tries| nearest::changes(problem, stuck, tries));
+    let nearest = nearest.unwrap_or_default();
     if !nearest.is_empty() {
         story.lines.push("What would work:".to_owned());
         for change in &nearest {

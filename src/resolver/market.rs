@@ -1,6 +1,6 @@
 //! What the catalogs that a namespace may use have to offer.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -76,23 +76,12 @@ const EDGES: usize = 10_000_000;
 pub(super) struct Cache {
     packages: RefCell<Known>,
     meeting: RefCell<Meeting>,
-    /// What may still be looked at for what packages need, and for all of a catalog together.
-    patience: RefCell<BTreeMap<Asker, Rc<Budget>>>,
-    whole_patience: RefCell<BTreeMap<Option<usize>, Rc<Budget>>>,
     unreadable: RefCell<BTreeMap<usize, String>>,
     /// From where in channels upgrades lead to versions that Subscriptions want, and what may still be looked
     /// at in a package to find that out.
     ways: RefCell<Ways>,
     ways_patience: RefCell<HashMap<*const Package, Rc<Budget>>>,
-    /// How often a change was tried on the whole request.
-    tried: Cell<usize>,
-    /// The Subscriptions that are not met as things are.
-    unmet: OnceCell<BTreeSet<String>>,
 }
-
-/// How often changes are tried on a whole request: where hundreds of Subscriptions are in each
-/// other's way, advice for a few of them has to do.
-const TRIED: usize = 30;
 
 /// How much is looked at for what one package needs. Whoever writes a bundle can have it ask long
 /// questions about all others; nobody else is to wait for the answers.
@@ -101,21 +90,44 @@ const PATIENCE: usize = 50_000_000;
 /// take together.
 const WHOLE_PATIENCE: usize = 200_000_000;
 
-impl Cache {
+/// The patience with all packages. Each answer begins with a whole one: what was looked at for another answer is
+/// not charged to it.
+#[derive(Debug)]
+pub(super) struct Patiences {
+    /// What may still be looked at for what packages need, and for all of a catalog together.
+    own: RefCell<BTreeMap<Asker, Rc<Budget>>>,
+    whole: RefCell<BTreeMap<Option<usize>, Rc<Budget>>>,
+    /// For how many answers it has to do.
+    answers: usize,
+}
+
+impl Patiences {
+    /// As much as may be looked at for so many answers together.
+    pub(super) fn for_answers(answers: usize) -> Rc<Self> {
+        Rc::new(Self {
+            own: RefCell::default(),
+            whole: RefCell::default(),
+            answers,
+        })
+    }
+
     /// What may still be looked at for what a package needs.
-    pub(super) fn patience(&self, asker: &Asker) -> Patience {
-        let mut own = self.patience.borrow_mut();
+    pub(super) fn with(&self, asker: &Asker) -> Patience {
+        let budget = |steps: usize| Rc::new(Budget::new(steps * self.answers));
+        let mut own = self.own.borrow_mut();
         let own = own.entry(asker.clone());
-        let own = own.or_insert_with(|| Rc::new(Budget::new(PATIENCE)));
-        let mut whole = self.whole_patience.borrow_mut();
+        let own = own.or_insert_with(|| budget(PATIENCE));
+        let mut whole = self.whole.borrow_mut();
         let whole = whole.entry(asker.catalog);
-        let whole = whole.or_insert_with(|| Rc::new(Budget::new(WHOLE_PATIENCE)));
+        let whole = whole.or_insert_with(|| budget(WHOLE_PATIENCE));
         Patience {
             own: own.clone(),
             whole: whole.clone(),
         }
     }
+}
 
+impl Cache {
     /// Which bundles of a package meet a need, by their positions; nothing if there is no patience left
     /// to tell.
     pub(super) fn meeting(
@@ -167,17 +179,6 @@ impl Cache {
         self.ways.borrow_mut().insert(key, found.clone());
         found
     }
-
-    /// Whether there is time for another try on the whole request.
-    pub(super) fn may_try_again(&self) -> bool {
-        self.tried.set(self.tried.get() + 1);
-        self.tried.get() <= TRIED
-    }
-
-    /// The Subscriptions that are not met as things are, found out once.
-    pub(super) fn unmet(&self, find_out: impl FnOnce() -> BTreeSet<String>) -> &BTreeSet<String> {
-        self.unmet.get_or_init(find_out)
-    }
 }
 
 /// What may still be looked at for what a package needs, at its own cost and at that of its catalog.
@@ -210,25 +211,31 @@ impl Patience {
 pub(super) struct Market<'r> {
     pub(super) request: &'r Request<'r>,
     pub(super) cache: Rc<Cache>,
-    /// The Subscriptions to each package, by their positions in the request.
+    pub(super) patience: Rc<Patiences>,
+    /// The Subscriptions to each package, by their positions in the request and in the order of their names: in
+    /// which order they are listed decides nothing.
     subscriptions: HashMap<&'r str, Vec<usize>>,
 }
 
 impl<'r> Market<'r> {
-    pub(super) fn new(request: &'r Request<'r>, cache: Rc<Cache>) -> Self {
+    pub(super) fn new(request: &'r Request<'r>, cache: Rc<Cache>, patience: Rc<Patiences>) -> Self {
         let mut subscriptions: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, subscription) in request.subscriptions.iter().enumerate() {
             let same = subscriptions.entry(&subscription.package).or_default();
             same.push(at);
         }
+        for same in subscriptions.values_mut() {
+            same.sort_by_key(|&at| &request.subscriptions[at].name);
+        }
         Self {
             request,
             cache,
+            patience,
             subscriptions,
         }
     }
 
-    /// The Subscriptions to a package, by their positions in the request.
+    /// The Subscriptions to a package, by their positions in the request and in the order of their names.
     pub(super) fn subscriptions_to(&self, package: &str) -> &[usize] {
         self.subscriptions
             .get(package)

@@ -1,13 +1,16 @@
 //! The smallest changes that would help, found by trying them.
 
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use super::budget::Effort;
 use super::candidates::{Bar, Obstacle};
 use super::explanation::Change;
+use super::market::Patiences;
 use super::problem::{Origin, Problem};
 use super::request::{CatalogKey, Dependencies, Request, Subscription};
-use super::resolve::{How, Stuck, resolve_with};
+use super::resolve::{How, Stuck, Try, resolve_with};
 use super::solution::{Component, Resolution, Solution};
 use super::words;
 use crate::catalog::search::within_distance;
@@ -17,10 +20,50 @@ use crate::version::Version;
 const TOLD: usize = 3;
 /// How many changes are tried.
 const TRIED: usize = 40;
+/// How many changes are tried on a whole request: where hundreds of Subscriptions are in each other's way,
+/// advice for a few of them has to do.
+const TRIED_ON_ALL: usize = 30;
+/// For how many answers the patience with packages lasts that all tries share. Most tries look at what few
+/// Subscriptions need.
+const ANSWERS: usize = 4;
 /// How many updates of the cluster are tried.
 const UPDATES: usize = 5;
 /// How many letters a name may be off.
 const TYPOS: usize = 2;
+
+/// What all tries for one request share: together they cost no more than a few answers, and none of it is
+/// taken from the answer itself.
+pub(super) struct Tries {
+    /// How many changes were tried on the whole request.
+    on_all: Cell<usize>,
+    /// The Subscriptions that are not met as things are.
+    unmet: OnceCell<BTreeSet<String>>,
+    patience: Rc<Patiences>,
+}
+
+impl Tries {
+    pub(super) fn new() -> Self {
+        Self {
+            on_all: Cell::default(),
+            unmet: OnceCell::new(),
+            patience: Patiences::for_answers(ANSWERS),
+        }
+    }
+
+    /// Whether there is time for another try on the whole request.
+    fn may_try_on_all(&self) -> bool {
+        self.on_all.set(self.on_all.get() + 1);
+        self.on_all.get() <= TRIED_ON_ALL
+    }
+
+    /// The Subscriptions that are not met without any change, found out once.
+    fn unmet_before(&self, problem: &Problem<'_>) -> &BTreeSet<String> {
+        self.unmet.get_or_init(|| {
+            let cache = &problem.market.cache;
+            unmet(&resolve_with(problem.request(), cache, How::Solving))
+        })
+    }
+}
 
 /// A change of the request.
 #[derive(Debug, Clone)]
@@ -55,15 +98,19 @@ impl Edit {
 
 /// The smallest changes after which the Subscriptions that were set aside are met, and nobody else
 /// is worse off. What helps the Subscriptions themselves is tried again on the whole namespace.
-pub(super) fn changes(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Change> {
+pub(super) fn changes(problem: &Problem<'_>, stuck: &Stuck, tries: &Tries) -> Vec<Change> {
     let mut told: Vec<Change> = Vec::new();
     let effort = Effort::new();
+    let how = How::Trying(Try {
+        effort: &effort,
+        patience: &tries.patience,
+    });
     for edit in edits(problem, stuck).into_iter().take(TRIED) {
         let mut few = stuck.core.clone();
         few.extend(edit.subscription().filter(|at| !stuck.core.contains(at)));
         let cache = &problem.market.cache;
         let request = edited(problem, Some(&few), &edit);
-        let alone = resolve_with(&request, cache, How::Trying(&effort));
+        let alone = resolve_with(&request, cache, how);
         let Some(gives) = gives(problem, stuck, &edit, &alone) else {
             continue;
         };
@@ -71,7 +118,7 @@ pub(super) fn changes(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Change> {
         let gives = if is_all {
             Some(gives)
         } else {
-            beside_all(problem, stuck, &edit, &effort)
+            beside_all(problem, stuck, &edit, tries, how)
         };
         let Some(gives) = gives else {
             continue;
@@ -93,22 +140,17 @@ fn beside_all(
     problem: &Problem<'_>,
     stuck: &Stuck,
     edit: &Edit,
-    effort: &Effort,
+    tries: &Tries,
+    how: How<'_>,
 ) -> Option<Vec<String>> {
-    let cache = &problem.market.cache;
-    if !cache.may_try_again() {
+    if !tries.may_try_on_all() {
         return None;
     }
     let request = edited(problem, None, edit);
-    let whole = resolve_with(&request, cache, How::Trying(effort));
+    let whole = resolve_with(&request, &problem.market.cache, how);
     let gives = gives(problem, stuck, edit, &whole)?;
-    let is_fair = unmet(&whole).is_subset(cache.unmet(|| unmet(&before(problem))));
+    let is_fair = unmet(&whole).is_subset(tries.unmet_before(problem));
     is_fair.then_some(gives)
-}
-
-/// The outcome without any change.
-fn before(problem: &Problem<'_>) -> Resolution {
-    resolve_with(problem.request(), &problem.market.cache, How::Solving)
 }
 
 /// The Subscriptions that are not met.
@@ -206,7 +248,7 @@ fn of_subscription(problem: &Problem<'_>, at: usize, edits: &mut Vec<Edit>) {
                 .channels
                 .iter()
                 .filter(|channel| channel.name() != subscription.channel);
-            let is_any = subscription.channel.is_empty() && !package.is_without_default();
+            let is_any = subscription.channel.is_empty() && package.broken_default().is_none();
             edits.extend(
                 others
                     .filter(|_| !is_any)

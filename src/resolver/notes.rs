@@ -97,6 +97,7 @@ fn of_subscription(
     for obstacle in &need.obstacles {
         if let Obstacle::UnreadableCatalog { .. }
         | Obstacle::Malformed { .. }
+        | Obstacle::NoDefault { .. }
         | Obstacle::LeftOut { .. }
         | Obstacle::Curated { .. } = obstacle
         {

@@ -78,11 +78,11 @@ impl Package {
         })
     }
 
-    /// Whether nobody can follow the default channel.
-    pub(super) fn is_without_default(&self) -> bool {
-        let first = self.channels.first();
-        let is_default = first.is_some_and(|channel| channel.name() == self.default_channel);
-        is_default && self.listing(0).is_err()
+    /// Why nobody can follow the default channel, if that is so.
+    pub fn broken_default(&self) -> Option<&Malformed> {
+        let first = self.channels.first()?;
+        let is_default = first.name() == self.default_channel;
+        self.listing(0).err().filter(|_| is_default)
     }
 
     /// What is wrong with the channels that the catalog leaves out.
@@ -307,6 +307,8 @@ pub struct Bundle {
     pub features: Features,
     /// The oldest Kubernetes it runs on.
     pub min_kube_version: Option<Version>,
+    /// What it says instead of that, where it is no version. It runs nowhere then.
+    pub unreadable_kube_version: Option<String>,
     /// Why it should no longer be used, if that is so. It can be installed all the same.
     pub deprecation: Option<String>,
     requirements: OnceLock<Result<Vec<Requirement>, ConstraintError>>,
@@ -331,23 +333,34 @@ impl Bundle {
             version,
             image: String::new(),
             min_kube_version: None,
+            unreadable_kube_version: None,
             deprecation: None,
             requirements: OnceLock::new(),
         }
     }
 
+    /// Reads the oldest Kubernetes it runs on, as it is checked again when the bundle is installed.
+    pub fn asks_for_kubernetes(&mut self, text: &str) {
+        let least = Version::of_kubernetes(text);
+        self.unreadable_kube_version = least.is_err().then(|| text.to_owned());
+        self.min_kube_version = least.ok().flatten();
+    }
+
     fn from_record(package: &str, record: BundleRecord, properties: &Properties) -> Self {
         let version = Version::parse_tolerant(&record.version).ok();
         let own = record.properties.iter().map(|&at| at as usize);
-        Self {
+        let mut bundle = Self {
             features: properties.features(Some(package), version.as_ref(), own),
             name: record.name,
             version,
             image: record.image,
-            min_kube_version: Version::parse_tolerant(&record.min_kube_version).ok(),
+            min_kube_version: None,
+            unreadable_kube_version: None,
             deprecation: record.deprecation,
             requirements: OnceLock::new(),
-        }
+        };
+        bundle.asks_for_kubernetes(&record.min_kube_version);
+        bundle
     }
 
     /// Whether it runs on this Kubernetes. Vendors mark their builds (`1.33.4-gke.1200`), which does not

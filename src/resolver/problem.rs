@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::candidates::{Asker, Bar, Found, Obstacle, wants};
 use super::constraint::requirements;
-use super::market::{Cache, Market, Offer};
+use super::market::{Cache, Market, Offer, Patiences};
 use super::package::Package;
 use super::predicate::Requirement;
 use super::present::Present;
@@ -122,9 +122,10 @@ impl<'r> Problem<'r> {
     pub(super) fn new(
         request: &'r Request<'r>,
         cache: Rc<Cache>,
+        patience: Rc<Patiences>,
         given_up: &'r BTreeSet<usize>,
     ) -> Self {
-        let market = Market::new(request, cache);
+        let market = Market::new(request, cache, patience);
         let present = Present::new(&market);
         let mut problem = Self {
             market,
@@ -410,7 +411,7 @@ impl<'r> Problem<'r> {
             // Subscriptions are added by `add_subscription`.
             return 0;
         };
-        let patience = self.market.cache.patience(asker);
+        let patience = self.market.patience.with(asker);
         let Found {
             offers,
             mut obstacles,
@@ -494,7 +495,8 @@ impl<'r> Problem<'r> {
                 let Origin::Offered(offer) = &self.choices[choice].origin else {
                     continue;
                 };
-                let mut pinning = self.pinning(offer).peekable();
+                let version = offer.bundle().version.as_ref();
+                let mut pinning = self.pinning(&offer.package.name, version).peekable();
                 let is_held = pinning.peek().is_some() && pinning.all(is_hopeless);
                 if (is_held || offer.is_skipped()) && seen.insert(choice) {
                     exceptional.push(choice);
@@ -509,10 +511,13 @@ impl<'r> Problem<'r> {
         self.given_up.contains(&at) || self.needs[self.roots[at]].candidates.is_empty()
     }
 
-    /// The Subscriptions that hold the package of an offer to other versions.
-    fn pinning(&self, offer: &Offer) -> impl Iterator<Item = usize> {
-        let version = offer.bundle().version.as_ref();
-        let own = self.market.subscriptions_to(&offer.package.name).iter();
+    /// The Subscriptions that hold a package to other versions than this one, by name.
+    fn pinning<'p>(
+        &'p self,
+        package: &str,
+        version: Option<&'p Version>,
+    ) -> impl Iterator<Item = usize> + use<'p, 'r> {
+        let own = self.market.subscriptions_to(package).iter();
         own.copied()
             .filter(move |&at| !wants(self.subscription(at), version))
     }
@@ -521,14 +526,21 @@ impl<'r> Problem<'r> {
     /// of what others may get and somebody needs.
     pub(super) fn hold_in_vain(&self, aside: &BTreeSet<usize>) -> BTreeSet<usize> {
         let obstacles = self.needs.iter().flat_map(|need| &need.obstacles);
-        let holders: BTreeSet<usize> = obstacles
+        let refused: BTreeSet<(&str, Option<&Version>)> = obstacles
             .filter_map(|obstacle| match obstacle {
                 Obstacle::Barred {
-                    why: Bar::Pinned(at),
+                    package,
+                    version,
+                    why: Bar::Pinned(_),
                     ..
-                } => Some(*at),
+                } => Some((&**package, version.as_ref())),
                 _ => None,
             })
+            .collect();
+        // A bar names one of those who hold a bundle up, and there may be more of them.
+        let holders: BTreeSet<usize> = refused
+            .into_iter()
+            .flat_map(|(package, version)| self.pinning(package, version))
             .filter(|at| aside.contains(at) && !self.is_hopeless(*at))
             .collect();
         // Who is set aside because of them may get something without them.
@@ -540,13 +552,17 @@ impl<'r> Problem<'r> {
             Origin::Offered(offer) => Some(offer),
             Origin::Installed(_) => None,
         });
-        let held = asked_for.flat_map(|offer| self.pinning(offer));
+        let held = asked_for.flat_map(|offer| {
+            let version = offer.bundle().version.as_ref();
+            self.pinning(&offer.package.name, version)
+        });
         held.filter(|at| holders.contains(at)).collect()
     }
 
     /// Why a bundle does not meet a need any longer that it met as long as a Subscription could get it.
     fn not_gotten_any_more(&self, offer: &Offer) -> Obstacle {
-        let pinning = self.pinning(offer).next();
+        let version = offer.bundle().version.as_ref();
+        let pinning = self.pinning(&offer.package.name, version).next();
         let held = pinning.filter(|_| !offer.is_skipped());
         offer.barred(held.map_or(Bar::Skipped, Bar::Pinned))
     }

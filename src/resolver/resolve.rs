@@ -7,7 +7,8 @@ use super::budget::Effort;
 use super::explain;
 use super::group::split;
 use super::held_back::held_back;
-use super::market::Cache;
+use super::market::{Cache, Patiences};
+use super::nearest::Tries;
 use super::problem::{ChoiceId, Group, NeedId, Problem};
 use super::proof::{Proof, Verdict, prove, refute};
 use super::request::Request;
@@ -34,8 +35,25 @@ pub(super) enum How<'e> {
     Explaining,
     /// Without reasons.
     Solving,
-    /// Without reasons, and all groups together may take no more than this.
-    Trying(&'e Effort),
+    /// Without reasons, to see whether a change helps.
+    Trying(Try<'e>),
+}
+
+/// What all groups of all tries together may take.
+#[derive(Clone, Copy)]
+pub(super) struct Try<'e> {
+    pub(super) effort: &'e Effort,
+    pub(super) patience: &'e Rc<Patiences>,
+}
+
+impl How<'_> {
+    /// The patience with packages. What is thrown away costs nothing of what counts in the end.
+    fn patience(self) -> Rc<Patiences> {
+        match self {
+            How::Trying(shared) => shared.patience.clone(),
+            How::Explaining | How::Solving => Patiences::for_answers(1),
+        }
+    }
 }
 
 /// How often all is solved again because Subscriptions turned out to get nothing that held a package to
@@ -45,19 +63,47 @@ const ROUNDS: usize = 4;
 /// As [`resolve`], with packages that were read before. Looking for the nearest change that works
 /// resolves changed requests, whose own failures nobody reads.
 pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, how: How<'_>) -> Resolution {
-    let mut given_up = BTreeSet::new();
-    let mut rounds = 1;
-    let components = loop {
-        let (components, in_vain) = solve_groups(request, cache, how, &given_up);
-        if in_vain.is_empty() || rounds == ROUNDS {
-            break components;
+    let components = match how {
+        // Reasons and advice are looked for once, when it is known who gets nothing: looking for them costs
+        // more than anything else.
+        How::Explaining => {
+            let given_up = if may_hold_others_up(request) {
+                solve_in_rounds(request, cache, How::Solving).1
+            } else {
+                BTreeSet::new()
+            };
+            solve_groups(request, cache, how, &given_up).0
         }
-        given_up.extend(in_vain);
-        rounds += 1;
+        How::Solving | How::Trying(_) => solve_in_rounds(request, cache, how).0,
     };
     Resolution {
         namespace: request.namespace.clone(),
         components,
+    }
+}
+
+/// Whether a Subscription holds a package to versions of its own.
+fn may_hold_others_up(request: &Request<'_>) -> bool {
+    let mut subscriptions = request.subscriptions.iter();
+    subscriptions.any(|subscription| subscription.version.is_some())
+}
+
+/// Solves all groups, and again without what Subscriptions ask for that hold others up and get nothing. These
+/// are told beside what comes of it.
+fn solve_in_rounds(
+    request: &Request<'_>,
+    cache: &Rc<Cache>,
+    how: How<'_>,
+) -> (Vec<Component>, BTreeSet<usize>) {
+    let mut given_up = BTreeSet::new();
+    let mut rounds = 1;
+    loop {
+        let (components, in_vain) = solve_groups(request, cache, how, &given_up);
+        if in_vain.is_empty() || rounds == ROUNDS {
+            return (components, given_up);
+        }
+        given_up.extend(in_vain);
+        rounds += 1;
     }
 }
 
@@ -69,8 +115,8 @@ fn solve_groups(
     how: How<'_>,
     given_up: &BTreeSet<usize>,
 ) -> (Vec<Component>, BTreeSet<usize>) {
-    let explains = matches!(how, How::Explaining);
-    let mut problem = Problem::new(request, cache.clone(), given_up);
+    let tries = matches!(how, How::Explaining).then(Tries::new);
+    let mut problem = Problem::new(request, cache.clone(), how.patience(), given_up);
     let mut components = Vec::new();
     let mut all_aside = BTreeSet::new();
     let everyone: Vec<usize> = (0..request.subscriptions.len()).collect();
@@ -79,13 +125,13 @@ fn solve_groups(
         // Each group may take as much: a hard one must not use up what another needs.
         let own = Effort::new();
         let effort = match how {
-            How::Trying(shared) => shared,
+            How::Trying(shared) => shared.effort,
             How::Explaining | How::Solving => &own,
         };
         match settle(&problem, &group, effort, how) {
             Settled::Solved(selection, ignored) => {
                 let mut solution = Solution::new(&problem, &group, &selection, &ignored);
-                if explains {
+                if tries.is_some() {
                     let settled = Outcome {
                         selection: &selection,
                         ignored: &ignored,
@@ -102,7 +148,7 @@ fn solve_groups(
             Settled::Stuck(stuck) if stuck.aside.is_empty() => {}
             Settled::Stuck(stuck) => {
                 let aside: BTreeSet<usize> = stuck.aside.iter().copied().collect();
-                let explanation = explain::explain(&problem, &stuck, explains);
+                let explanation = explain::explain(&problem, &stuck, tries.as_ref());
                 components.push(Component::Unsolvable(Box::new(explanation)));
                 let rest: Vec<usize> = group
                     .subscriptions
@@ -171,7 +217,7 @@ fn settle(problem: &Problem<'_>, group: &Group, effort: &Effort, how: How<'_>) -
     // solution, nobody is set aside who has nothing to do with that.
     let own = Effort::new();
     let second = match how {
-        How::Trying(shared) => shared,
+        How::Trying(shared) => shared.effort,
         How::Explaining | How::Solving => &own,
     };
     loop {

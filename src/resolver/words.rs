@@ -235,6 +235,24 @@ pub(super) fn obstacle(
         Obstacle::Malformed { catalog, problem } => {
             format!("in catalog {}, {problem}", key(catalog))
         }
+        Obstacle::NoDefault {
+            catalog,
+            package,
+            problem,
+            others,
+        } => {
+            let others = match others.as_slice() {
+                [] => String::new(),
+                others => format!(
+                    "; only who names another channel, such as {}, gets something else",
+                    either(others)
+                ),
+            };
+            format!(
+                "in catalog {}, the default channel of package {package} cannot be followed: {problem}{others}",
+                key(catalog)
+            )
+        }
         Obstacle::NoStartingCsv { .. } => {
             let wanted = subscription.map(|subscription| {
                 format!(
@@ -343,6 +361,9 @@ fn because(
             let has = problem.request().kube_version.as_ref();
             let has = has.map(ToString::to_string).unwrap_or_default();
             format!("{who} {needs} Kubernetes {version} or newer, and this cluster has {has}")
+        }
+        Bar::UnreadableKubernetes(wanted) => {
+            format!("{who} {needs} Kubernetes {wanted:?}, which is no version, and can run nowhere")
         }
         Bar::Deprecated => {
             format!("{who} {is} deprecated (olm.deprecated) and can no longer be installed")

@@ -40,6 +40,14 @@ impl Version {
         Ok(Self(version))
     }
 
+    /// Reads the oldest Kubernetes that an operator asks for (`minKubeVersion`); nothing if it asks for none.
+    pub fn of_kubernetes(text: &str) -> Result<Option<Self>, VersionError> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        Self::parse(text.strip_prefix('v').unwrap_or(text)).map(Some)
+    }
+
     /// Reads a version as OLM reads those of bundles: blanks around it, one `v` before it, leading
     /// zeros and missing numbers at the end are no fault.
     pub fn parse_tolerant(text: &str) -> Result<Self, VersionError> {

@@ -47,6 +47,17 @@ fn strict_reading_says_what_is_missing() {
 }
 
 #[test]
+fn the_oldest_kubernetes_has_three_numbers_or_is_not_said() {
+    assert_eq!(Version::of_kubernetes(""), Ok(None));
+    for text in ["1.25.0", "v1.25.0"] {
+        assert_eq!(Version::of_kubernetes(text), Ok(Some(version("1.25.0"))));
+    }
+    for text in ["1.25", " 1.25.0", "vv1.25.0", "new"] {
+        assert!(Version::of_kubernetes(text).is_err(), "{text:?}");
+    }
+}
+
+#[test]
 fn build_metadata_orders_only_what_is_otherwise_equal() {
     let (plain, built) = (version("1.0.0"), version("1.0.0+b"));
     assert_eq!(plain.precedence(&built), Ordering::Equal);

@@ -280,3 +280,65 @@ fn the_build_of_a_vendor_is_not_older_than_the_release_that_it_is_of() {
         "{said}"
     );
 }
+
+#[test]
+fn while_an_upgrade_is_under_way_what_comes_next_is_said_to_wait() {
+    let shell = shell();
+    let wish = subscription("gopher", json!({"channel": "stable"}), "gopher.v1.1.0");
+    shell.write("subs.yaml", &documents(&[wish]));
+    let before = csv("gopher", "1.1.0", "Replacing");
+    let mut next = csv("gopher", "1.2.0", "Installing");
+    next["spec"]["replaces"] = "gopher.v1.1.0".into();
+    shell.write("csvs.yaml", &documents(&[before, next]));
+    let from = "--catalog hub --subscriptions subs.yaml --installed csvs.yaml";
+    let said = shell.done(&format!("explain gopher {from}"));
+    assert!(
+        said.contains("not 2.0.0: it waits until gopher.v1.2.0 runs"),
+        "{said}"
+    );
+    let said = shell.done(&format!("explain gopher@2.0.0 {from}"));
+    assert!(
+        said.contains("cannot be had at once: it waits until gopher.v1.2.0 runs"),
+        "{said}"
+    );
+    assert!(!said.contains("it is the same"), "{said}");
+}
+
+/// A package with these channels of one version each; the first one is the default.
+fn mole(channels: &[(&str, &str)]) -> String {
+    let mut blobs =
+        vec![json!({"schema": "olm.package", "name": "mole", "defaultChannel": channels[0].0})];
+    for (channel, version) in channels {
+        let name = format!("mole.v{version}");
+        blobs.push(
+            json!({"schema": "olm.channel", "package": "mole", "name": channel, "entries": [{"name": name}]}),
+        );
+        let own = json!({"packageName": "mole", "version": version});
+        blobs.push(
+            json!({"schema": "olm.bundle", "package": "mole", "name": name, "image": format!("example.com/mole:{version}"),
+                   "properties": [{"type": "olm.package", "value": own}]}),
+        );
+    }
+    documents(&blobs)
+}
+
+#[test]
+fn who_names_no_channel_is_told_of_the_one_that_lists_what_it_has() {
+    let shell = shell();
+    shell.write(
+        "hub/mole.yaml",
+        &mole(&[("stable", "1.0.0"), ("edge", "2.0.0")]),
+    );
+    let wish = subscription("mole", json!({}), "mole.v2.0.0");
+    shell.write("subs.yaml", &documents(&[wish]));
+    shell.write(
+        "csvs.yaml",
+        &documents(&[csv("mole", "2.0.0", "Succeeded")]),
+    );
+    let said =
+        shell.done("explain mole --catalog hub --subscriptions subs.yaml --installed csvs.yaml");
+    assert!(
+        said.contains("version: the newest of channel edge"),
+        "{said}"
+    );
+}

@@ -702,3 +702,64 @@ fn a_package_without_a_sound_channel_is_said_to_be_broken() {
     );
     assert!(said.out.contains("round"), "{}", said.out);
 }
+
+#[test]
+fn a_name_that_one_channel_misspells_stops_nobody_who_follows_another() {
+    let shell = shell_with_a_broken_channel("stable");
+    let misspelled = r#""entries": [{"name": "mole.v2.0.00"}]"#;
+    let moles = shell.read("hub/mole.yaml").replace(
+        r#""entries": [{"name": "mole.v1.0.0", "replaces": "mole.v2.0.0"}, {"name": "mole.v2.0.0", "replaces": "mole.v1.0.0"}]"#,
+        misspelled,
+    );
+    assert!(moles.contains(misspelled), "{moles}");
+    shell.write("hub/mole.yaml", &moles);
+    let said = plan_for_mole(&shell, json!({"channel": "stable"}), "", "");
+    assert_eq!(said.code, Some(0), "{}", said.out);
+    assert!(said.out.contains("install mole 1.0.0"), "{}", said.out);
+    let said = plan_for_mole(&shell, json!({"channel": "round"}), "", "");
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    assert!(said.out.contains("mole.v2.0.00"), "{}", said.out);
+}
+
+#[test]
+fn who_begins_with_something_of_a_broken_channel_is_told_that_it_is_broken() {
+    let shell = shell_with_a_broken_channel("stable");
+    for spec in [
+        json!({"channel": "round", "startingCSV": "mole.v2.0.0"}),
+        json!({"startingCSV": "mole.v2.0.0"}),
+    ] {
+        let said = plan_for_mole(&shell, spec, "", "");
+        assert_eq!(said.code, Some(1), "{}", said.out);
+        let words = "channel \"round\" of package \"mole\" is broken and left out: ";
+        assert!(said.out.contains(words), "{}", said.out);
+        assert!(!said.out.contains("does not list"), "{}", said.out);
+    }
+}
+
+#[test]
+fn who_follows_a_default_channel_that_broke_keeps_what_it_has_and_is_told() {
+    let shell = shell_with_a_broken_channel("round");
+    let moles = shell.read("hub/mole.yaml").replace(
+        r#""name": "stable", "entries": [{"name": "mole.v1.0.0"}]"#,
+        r#""name": "stable", "entries": [{"name": "mole.v1.0.0", "replaces": "mole.v0.9.0"}]"#,
+    );
+    shell.write("hub/mole.yaml", &moles);
+    let csv = csv("mole", "0.9.0", "Succeeded");
+    shell.write("installed.yaml", &documents(&[csv]));
+    let more = "--installed installed.yaml";
+    let said = plan_for_mole(&shell, json!({}), "mole.v0.9.0", more);
+    assert_eq!(said.code, Some(0), "{}", said.out);
+    for words in [
+        "mole.v0.9.0 stays as it is: ",
+        "the default channel of package mole cannot be followed: ",
+        "only who names another channel, such as stable,",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    let why = shell
+        .done("explain mole --catalog hub --subscriptions subs.yaml --installed installed.yaml");
+    assert!(why.starts_with("mole 0.9.0 stays as it is"), "{why}");
+    assert!(why.contains("is broken and left out"), "{why}");
+    let said = plan_for_mole(&shell, json!({"channel": "stable"}), "mole.v0.9.0", more);
+    assert!(said.out.contains("→ 1.0.0"), "{}", said.out);
+}

@@ -283,3 +283,95 @@ fn a_way_to_a_version_through_thousands_of_entries_that_skip_each_other_is_found
     let installed = &solved(&resolution, "app").install;
     assert_eq!(installed[0].bundle, name(ENTRIES - 1));
 }
+
+/// An app that needs the database, whose newest version nobody can have.
+fn app_and_database() -> Vec<PackageInput> {
+    let mut app = bundle("app", "1.0.0");
+    app.requires.push(Requires::Package {
+        package: "db".into(),
+        range: ">=1.0.0".into(),
+    });
+    let mut newest = bundle("db", "5.0.0");
+    newest.requires.push(Requires::Api {
+        api: "g/v/Missing".into(),
+    });
+    vec![
+        package("app", vec![app]),
+        package("db", vec![bundle("db", "1.0.0"), newest]),
+    ]
+}
+
+/// A package of three channels, and a Subscription that follows none of them.
+fn in_no_channel(name: &str) -> (PackageInput, SubscriptionInput) {
+    let mut package = package(name, vec![bundle(name, "1.0.0")]);
+    for other in ["edge", "fast"] {
+        let mut channel = package.channels[0].clone();
+        channel.name = other.into();
+        package.channels.push(channel);
+    }
+    let lost = SubscriptionInput {
+        channel: "nowhere".into(),
+        ..subscription(name)
+    };
+    (package, lost)
+}
+
+/// A library of which a third is skipped, and a package each of whose versions needs it in another range.
+fn library_and_its_reader() -> Vec<PackageInput> {
+    const BOOKS: usize = 300;
+    const READERS: usize = 200;
+    let books = (0..BOOKS).map(|number| bundle("lib", &format!("1.{number}.0")));
+    let mut library = package("lib", books.collect());
+    let entries = &mut library.channels[0].entries;
+    let is_skipped = |number: usize| number % 3 == 1;
+    for number in 1..BOOKS {
+        let before = number - if is_skipped(number - 1) { 2 } else { 1 };
+        entries[number].replaces = if is_skipped(number) {
+            String::new()
+        } else {
+            entries[before].name.clone()
+        };
+    }
+    let skipped = (0..BOOKS).filter(|&number| is_skipped(number));
+    let skipped: Vec<String> = skipped.map(|number| entries[number].name.clone()).collect();
+    entries[BOOKS - 1].skips = skipped;
+    let readers = (0..READERS).map(|number| {
+        let mut one = bundle("reader", &format!("1.{number}.0"));
+        one.requires.push(Requires::Package {
+            package: "lib".into(),
+            range: format!(">=1.0.{number} <9.0.0"),
+        });
+        one
+    });
+    vec![library, package("reader", readers.collect())]
+}
+
+#[test]
+fn a_pin_that_is_given_up_costs_nobody_else_an_answer_or_advice() {
+    let mut packages = app_and_database();
+    packages.extend(library_and_its_reader());
+    let mut subscriptions: Vec<SubscriptionInput> =
+        ["app", "db", "reader"].map(subscription).into();
+    let lost: Vec<String> = (0..9).map(|number| format!("lost-{number}")).collect();
+    for name in &lost {
+        let (package, subscription) = in_no_channel(name);
+        packages.push(package);
+        subscriptions.push(subscription);
+    }
+    let advice = |resolution: &Resolution| -> Vec<usize> {
+        let lost = lost.iter();
+        lost.map(|name| refused(resolution, name).nearest.len())
+            .collect()
+    };
+    let without = answer(packages.clone(), subscriptions.clone());
+    assert_eq!(advice(&without), [3; 9]);
+    subscriptions.push(SubscriptionInput {
+        package: Some("db".into()),
+        version: Some("5.x".into()),
+        ..subscription("db-five")
+    });
+    let with = answer(packages, subscriptions);
+    assert_eq!(solved(&with, "reader").install.len(), 2);
+    assert_eq!(solved(&with, "app").install.len(), 2);
+    assert_eq!(advice(&with), advice(&without));
+}

@@ -65,7 +65,11 @@ fn next(world: &World, package: &str, channel: &str, current: Option<InstalledIn
                 .find(|install| install.package == package);
             match own {
                 Some(install) => Next::Installs(install.bundle.clone()),
-                None => Next::Stays(solution.notes.clone()),
+                None => {
+                    let held_back = solution.held_back.iter();
+                    let held_back = held_back.map(|upgrade| upgrade.because.clone());
+                    Next::Stays(solution.notes.iter().cloned().chain(held_back).collect())
+                }
             }
         }
         [Component::Unsolvable(explanation)] => Next::Refused(explanation.summary.clone()),

@@ -261,13 +261,10 @@ impl<'a> Oracle<'a> {
             return kept.into_iter().collect();
         }
         let mut found = Vec::new();
-        let is_new = current.is_none() && subscription.starting_csv.is_empty();
+        let begins_with = current.is_none() && !subscription.starting_csv.is_empty();
         let is_asked_for = |package: &PackageInput, channel: &ChannelInput| {
-            // Who names no channel does not begin with another while the default has no order.
-            let mut channels = package.channels.iter();
-            let default = channels.find(|one| one.name == package.default_channel);
-            let has_order = |one: &ChannelInput| one.entries.is_empty() || !order(one).is_empty();
-            let waits = is_new && default.is_some_and(|default| !has_order(default));
+            // Who names no channel does not go to another while the default has no order.
+            let waits = !begins_with && lacks_default(package);
             Some(&package.name) == subscription.package.as_ref()
                 && match subscription.channel.as_str() {
                     "" => !waits || channel.name == package.default_channel,
@@ -394,7 +391,13 @@ impl<'a> Oracle<'a> {
         });
         let mut found: Vec<Item> = here.into_iter().map(Item::Installed).collect();
         for catalog in self.by_preference(parent) {
-            for (package, channel) in self.channels(catalog, &|_, _| true) {
+            // Nor does who needs something, as long as no Subscription says that it wants the channel.
+            let is_open = |package: &PackageInput, channel: &ChannelInput| {
+                !lacks_default(package)
+                    || channel.name == package.default_channel
+                    || self.is_named(catalog, package, channel)
+            };
+            for (package, channel) in self.channels(catalog, &is_open) {
                 let listed = &self.input.catalogs[catalog].packages[package].channels[channel];
                 found.extend(self.offers(catalog, package, channel, &order(listed)));
             }
@@ -437,6 +440,20 @@ impl<'a> Oracle<'a> {
         found.extend(exceptional);
         found.retain(|&item| matches(need, &self.operator(item)));
         found
+    }
+
+    /// Whether a Subscription names a channel, or begins with something of it.
+    fn is_named(&self, catalog: usize, package: &PackageInput, channel: &ChannelInput) -> bool {
+        let mut own = self.subscriptions_to(&package.name);
+        own.any(|one| {
+            let mut entries = channel.entries.iter();
+            let is_named = match one.channel.as_str() {
+                "" => entries.any(|entry| entry.name == one.starting_csv),
+                named => named == channel.name,
+            };
+            let named = one.catalog.as_deref().unwrap();
+            is_named && (named.is_empty() || named == self.input.catalogs[catalog].name)
+        })
     }
 
     /// What Subscriptions that are not set aside may get, in the order in which they come.
@@ -524,6 +541,13 @@ impl<'a> Oracle<'a> {
         };
         runs && !bundle.deprecated
     }
+}
+
+/// Whether the default channel of a package has no order.
+fn lacks_default(package: &PackageInput) -> bool {
+    let mut channels = package.channels.iter();
+    let default = channels.find(|one| one.name == package.default_channel);
+    default.is_some_and(|one| !one.entries.is_empty() && order(one).is_empty())
 }
 
 /// Whether a Subscription wants a version.

@@ -260,7 +260,7 @@ fn package(input: &PackageInput) -> Package {
         let min_kube_version = bundle.min_kube_version.as_ref();
         let name = bundle.name.clone();
         let mut made = Bundle::new(&input.name, name, &bundle.version, properties);
-        made.min_kube_version = min_kube_version.map(|version| Version::parse(version).unwrap());
+        made.asks_for_kubernetes(min_kube_version.map_or("", String::as_str));
         made.deprecation.clone_from(&bundle.deprecation);
         made
     });

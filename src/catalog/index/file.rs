@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Error, Span};
 
-/// Changes with every change of the records: an index of another version is built anew.
-const MAGIC: &[u8; 8] = b"chanidx4";
+/// Changes with every change of the records, and of what goes into them: an index of another version is built anew.
+const MAGIC: &[u8; 8] = b"chanidx5";
 const CHECKSUM: u64 = 4;
 const TRAILER: usize = 16;
 

@@ -149,7 +149,11 @@ impl Parts {
     /// back if that would not help: the package itself is broken, or has no other channel.
     fn leave_out_channels(&mut self, refused: &[fbc::Problem]) -> Option<Vec<BrokenChannel>> {
         let mut broken: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for problem in refused {
+        // Whom no channel lists, a broken one was likely to: its name is misspelled there, or nothing is listed.
+        let (unlisted, others): (Vec<_>, Vec<_>) = refused
+            .iter()
+            .partition(|problem| problem.rule == fbc::Rule::BundleInChannel);
+        for problem in others {
             let channel = problem.channel.as_deref();
             let channel = channel.filter(|_| problem.rule.is_of_one_channel())?;
             broken
@@ -158,7 +162,7 @@ impl Parts {
                 .push(problem.in_channel());
         }
         if broken.is_empty() {
-            return Some(Vec::new());
+            return unlisted.is_empty().then(Vec::new);
         }
         let is_sound = |channel: &str| !broken.contains_key(channel);
         let channels = &mut self.checked.channels;

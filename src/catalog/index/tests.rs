@@ -252,6 +252,36 @@ fn a_broken_channel_is_left_out_with_what_only_it_lists_and_the_package_is_serve
 }
 
 #[test]
+fn a_bundle_that_a_broken_channel_misspells_or_forgets_is_left_out_with_the_channel() {
+    for entries in [json!([{ "name": "gopher.v1.0.00" }]), json!([])] {
+        let folder = TempDir::new().unwrap();
+        let mut blobs = gopher();
+        blobs.push(bundle("gopher", "1.0.0"));
+        blobs.push(channel("gopher", "candidate", &entries));
+        let (path, problems) = write(folder.path(), &blobs);
+        let index = Index::open(&path).unwrap();
+        let record = index.package("gopher").unwrap().unwrap();
+        let bundles: Vec<&str> = record.bundles.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(bundles, ["gopher.v0.9.0", "gopher.v0.10.0"]);
+        let broken = record.broken_channels.iter().map(|it| it.name.as_str());
+        assert_eq!(broken.collect::<Vec<_>>(), ["candidate"]);
+        let is_said = |problem: &Problem| problem.message.contains("in no channel");
+        assert!(problems.iter().any(is_said), "{problems:?}");
+    }
+}
+
+#[test]
+fn a_bundle_that_no_channel_lists_still_breaks_a_package_whose_channels_are_sound() {
+    let folder = TempDir::new().unwrap();
+    let mut blobs = gopher();
+    blobs.push(bundle("gopher", "1.0.0"));
+    let (path, problems) = write(folder.path(), &blobs);
+    let index = Index::open(&path).unwrap();
+    assert!(index.package("gopher").unwrap().is_none());
+    assert_eq!(problems.len(), 1, "{problems:?}");
+}
+
+#[test]
 fn what_is_wrong_is_told_in_the_same_order_whatever_the_order_of_blobs() {
     let folder = TempDir::new().unwrap();
     let mut blobs = gopher_with_a_broken_channel("candidate");

@@ -221,9 +221,14 @@ fn beside(
     let other_name = other_answer.words(situation);
     let text = match component {
         Component::Solved(solution) => {
-            let same = Answer::find(wanted, solution)
-                .is_some_and(|answer| answer.bundle() == other_answer.bundle());
-            if same {
+            let answer = Answer::find(wanted, solution);
+            let before = answer
+                .as_ref()
+                .and_then(|answer| version::comes_before(situation, wanted, answer));
+            let same = answer.is_some_and(|answer| answer.bundle() == other_answer.bundle());
+            if same && let Some(before) = before {
+                format!("`version: {range}` asks for what cannot be had at once: {before}\n")
+            } else if same {
                 format!("it is the same without `version: {range}`\n")
             } else {
                 let why = version::version(situation, usual, &other_answer).join("; ");

@@ -40,9 +40,8 @@ fn compare(wanted: &str, server: Option<&str>) -> Result<String, String> {
         .next()
         .unwrap_or_default();
     let release = Version::parse(release).map_err(|_| "Server version parsing error")?;
-    let least = Version::parse(wanted.strip_prefix('v').unwrap_or(wanted));
-    let least = least.map_err(|_| "CSV version parsing error")?;
-    if least.precedence(&release) == Ordering::Greater {
+    let least = Version::of_kubernetes(wanted).map_err(|_| "CSV version parsing error")?;
+    if least.is_some_and(|least| least.precedence(&release) == Ordering::Greater) {
         return Err(format!(
             "CSV version requirement not met: minKubeVersion ({wanted}) > server version ({release})"
         ));

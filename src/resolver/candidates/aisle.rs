@@ -71,6 +71,8 @@ impl<'a> Aisle<'a, '_> {
             .iter()
             .any(|entry| entry.name == *wanted);
         let Some((bundle, _)) = self.package.bundle(wanted).filter(|_| is_listed) else {
+            // If the channel is broken, that is why.
+            self.listing();
             return false;
         };
         self.offer(bundle, Some(subscription));
@@ -237,6 +239,8 @@ impl<'a> Aisle<'a, '_> {
             .filter(|_| kube_version.is_some_and(|has| !bundle.runs_on(has)));
         if !wanted {
             self.bar(bundle, Bar::OutOfRange);
+        } else if let Some(unreadable) = &bundle.unreadable_kube_version {
+            self.bar(bundle, Bar::UnreadableKubernetes(unreadable.clone()));
         } else if let Some(needed) = too_new {
             self.bar(bundle, Bar::NeedsKubernetes(needed.clone()));
         } else if bundle.features.is_deprecated() {

@@ -6,7 +6,7 @@ use super::why::{Answer, package_of, read};
 use super::{component_for, cost, unmet};
 use crate::cli::situation::Situation;
 use crate::resolver::{Bundle, Channel, Component, Install, Package, Subscription};
-use crate::version::{Range, UserRange};
+use crate::version::{Range, UserRange, Version};
 
 /// How many versions are tried to find out what is wrong with them.
 const TRIED: usize = 3;
@@ -63,7 +63,7 @@ pub(super) fn version(
     };
     let order = match channel.order() {
         Ok(order) => order,
-        Err(error) => return vec![format!("channel {} has no order: {error}", channel.name())],
+        Err(error) => return vec![error.to_string()],
     };
     let entries = channel.entries();
     let name = |at: &usize| entries.get(*at).map_or("", |entry| entry.name.as_str());
@@ -130,8 +130,15 @@ fn followed(
             (package, subscription.channel.as_str())
         }
     };
-    let mut channels = package.channels.iter();
-    let at = channels.position(|channel| wanted.is_empty() || channel.name() == wanted)?;
+    let is_followed = |channel: &Channel| wanted.is_empty() || channel.name() == wanted;
+    // Who names no channel follows all of them; what it has may be of another than the first.
+    let lists = |channel: &Channel| {
+        let mut entries = channel.entries().iter();
+        entries.any(|entry| entry.name == answer.bundle())
+    };
+    let channels = &package.channels;
+    let listing = channels.iter().position(|it| is_followed(it) && lists(it));
+    let at = listing.or_else(|| channels.iter().position(is_followed))?;
     Some((package, at))
 }
 
@@ -149,6 +156,9 @@ fn obstacle(
         && !range.contains(version)
     {
         return Some(format!("not within `{}`", range.as_str()));
+    }
+    if let Some(wanted) = &bundle.unreadable_kube_version {
+        return Some(format!("needs Kubernetes {wanted:?}, which is no version"));
     }
     if let (Some(needed), Some(there)) = (&bundle.min_kube_version, &situation.kube_version)
         && !bundle.runs_on(there)
@@ -184,14 +194,47 @@ fn tried(situation: &Situation, subscription: &Subscription, bundle: &Bundle) ->
         version: Some(pin.clone()),
         ..subscription.clone()
     };
-    match component_for(situation, &pinned) {
-        Some(Component::Unsolvable(explanation)) => explanation.summary,
-        _ => match cost(situation, subscription, &pinned).first() {
-            Some(lost) => format!("with it {}", unmet(lost)),
-            None => format!(
-                "other choices come first; `version: {}` asks for it",
-                pin.as_str()
-            ),
-        },
+    let before = match &component_for(situation, &pinned) {
+        Some(Component::Unsolvable(explanation)) => return explanation.summary.clone(),
+        Some(Component::Solved(solution)) => Answer::find(&pinned, solution)
+            .and_then(|answer| comes_before(situation, &pinned, &answer)),
+        None => None,
+    };
+    if let Some(before) = before {
+        return before;
+    }
+    match cost(situation, subscription, &pinned).first() {
+        Some(lost) => format!("with it {}", unmet(lost)),
+        None => format!(
+            "other choices come first; `version: {}` asks for it",
+            pin.as_str()
+        ),
+    }
+}
+
+/// What has to come before the version that a Subscription asks for, if it does not get that at once.
+pub(super) fn comes_before(
+    situation: &Situation,
+    pinned: &Subscription,
+    answer: &Answer<'_>,
+) -> Option<String> {
+    let is_asked_for = |version: Option<&Version>| {
+        let range = pinned.version.as_ref();
+        range
+            .zip(version)
+            .is_none_or(|(range, version)| range.contains(version))
+    };
+    match answer {
+        Answer::Install(install) => {
+            let version = Version::parse_tolerant(&install.version).ok();
+            let before = || format!("{} comes first on the way there", answer.words(situation));
+            (!is_asked_for(version.as_ref())).then(before)
+        }
+        Answer::Kept(kept) => {
+            let csv = situation.installed(&kept.csv);
+            // Nobody keeps what was not asked for but to wait for it.
+            (!is_asked_for(csv.and_then(|csv| csv.version.as_ref())))
+                .then(|| format!("it waits until {} runs", kept.csv))
+        }
     }
 }

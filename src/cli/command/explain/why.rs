@@ -238,6 +238,10 @@ fn channel(situation: &Situation, subscription: &Subscription, install: &Install
         Some(package) if package.default_channel == *chosen => {
             format!("{chosen}, the default channel")
         }
+        Some(package) if package.broken_default().is_some() => format!(
+            "{chosen}, because the default channel {} is broken",
+            package.default_channel
+        ),
         Some(package) => format!(
             "{chosen}, because nothing fits in the default channel {}",
             package.default_channel
