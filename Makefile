@@ -51,9 +51,9 @@ test-needs: test-kubernetes test-programs $(AXE)
 test-programs:
 	cargo build --lib --bins --examples --tests
 	cargo test --no-run --lib --bins --examples --test '*'
-# Nothing is started where a cluster of one's own takes its place.
+# Nothing is started where a cluster of one's own takes its place. The tools share most packages with Kubernetes.
 test-kubernetes:
-	@[ -n "$${KUBECONFIG:-}" ] || $(LOCAL) build
+	@[ -n "$${KUBECONFIG:-}" ] || { $(LOCAL) build && $(LOCAL) tool opm && $(LOCAL) tool kubectl-operator; } >/dev/null
 test-others:
 	@$(MAKE) --no-print-directory test-unit
 	@$(MAKE) --no-print-directory test-registry

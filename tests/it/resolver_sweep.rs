@@ -63,14 +63,12 @@ fn next(world: &World, package: &str, channel: &str, current: Option<InstalledIn
                 .install
                 .iter()
                 .find(|install| install.package == package);
-            match own {
-                Some(install) => Next::Installs(install.bundle.clone()),
-                None => {
-                    let held_back = solution.held_back.iter();
-                    let held_back = held_back.map(|upgrade| upgrade.because.clone());
-                    Next::Stays(solution.notes.iter().cloned().chain(held_back).collect())
-                }
-            }
+            let stays = || {
+                let held_back = solution.held_back.iter();
+                let held_back = held_back.map(|upgrade| upgrade.because.clone());
+                Next::Stays(solution.notes.iter().cloned().chain(held_back).collect())
+            };
+            own.map_or_else(stays, |install| Next::Installs(install.bundle.clone()))
         }
         [Component::Unsolvable(explanation)] => Next::Refused(explanation.summary.clone()),
         others => panic!("{} outcomes for {package}", others.len()),
