@@ -11,14 +11,14 @@ use crate::support::case::on_cluster;
 use crate::support::life::{phase, status};
 use crate::support::load::Load;
 use crate::support::scene::Scene;
-use crate::support::stand_in::{StandIn, create, gopher, tunnels, webhook};
+use crate::support::stand_in::{StandIn, create, gopher, tunnels, two_versions, webhook};
 use crate::support::wares::{Operator, stable};
 
-/// A version of an operator with webhooks and an API, whose Deployment is called like this.
+/// A version of an operator with webhooks, a conversion and an API, whose Deployment is called like this.
 fn version(scene: &Scene<'_>, version: &str, deployment: &str, mut doing: Value) -> Operator {
     let operator = scene.operator("gopher", version).owns("Gopher");
     let group = format!("api.{}.example.com", scene.namespace);
-    let mut hooks = json!([webhook(&operator, "validate"), webhook(&operator, "mutate")]);
+    let mut hooks = json!(["validate", "mutate", "convert"].map(|does| webhook(&operator, does)));
     let mut api = tunnels(&operator, &group);
     for called in hooks.as_array_mut().into_iter().flatten().chain([&mut api]) {
         called["deploymentName"] = json!(deployment);
@@ -30,6 +30,8 @@ fn version(scene: &Scene<'_>, version: &str, deployment: &str, mut doing: Value)
         }
     }
     doing["name"] = json!(deployment);
+    let crd = two_versions(&operator);
+    let operator = operator.with(crd).supports(&["AllNamespaces"]);
     operator.deployment_with(doing).csv_with(json!({"spec": {
         "webhookdefinitions": hooks,
         "apiservicedefinitions": {"owned": [api]},
@@ -54,7 +56,7 @@ async fn a_version_that_crashes(deployment: &str) {
             return Ok(());
         };
         let scene = Scene::on_real_node(case).await?;
-        scene.group("own").await?;
+        scene.group_with(json!({})).await?;
         let answers = stand_in.doing(&["operate", "gopher 1.0.0", "hooks", "api"]);
         let first = version(&scene, "1.0.0", "gopher", answers);
         scene
@@ -63,7 +65,7 @@ async fn a_version_that_crashes(deployment: &str) {
         scene.subscribe("gopher", "hub", json!({})).await?;
         scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
         let gophers = scene.gophers(&first, "v1");
-        let good = gopher(&first, "v1", "good", &json!({"depth": 3}));
+        let good = gopher(&first, "v1", "good", &json!({"address": "burrow:8080"}));
         create(case, &gophers, &good)
             .await?
             .map_err(anyhow::Error::msg)?;
@@ -107,6 +109,12 @@ async fn a_version_that_crashes(deployment: &str) {
         let refused = create(case, &gophers, &bad).await?;
         let refused = refused.err().context("it was taken")?;
         ensure!(refused.contains("gopher 1.0.0 takes nothing"), "{refused}");
+        let converted = || async {
+            let read = scene.gophers(&first, "v2").get("good").await?;
+            ensure!(read.data["spec"]["port"] == 8080, "{read:?}");
+            Ok(())
+        };
+        converted().await?;
 
         // When somebody takes it away, the old one takes its place again.
         scene.delete::<Subscription>("gopher").await?;
@@ -115,11 +123,12 @@ async fn a_version_that_crashes(deployment: &str) {
         let created = create(
             case,
             &gophers,
-            &gopher(&first, "v1", "another", &json!({"depth": 4})),
+            &gopher(&first, "v1", "another", &json!({"address": "hill:9090"})),
         )
         .await?;
         let created = created.map_err(anyhow::Error::msg)?;
         ensure!(created.data["spec"]["changedBy"] == "gopher 1.0.0");
+        converted().await?;
         scene.delete_csv("gopher.v1.0.0").await
     })
     .await;
@@ -142,7 +151,7 @@ async fn a_version_that_crashes_gives_way_at_once_to_one_that_mends_it() {
             return Ok(());
         };
         let scene = Scene::on_real_node(case).await?;
-        scene.group("own").await?;
+        scene.group_with(json!({})).await?;
         let answers = |version: &str| {
             stand_in.doing(&["operate", &format!("gopher {version}"), "hooks", "api"])
         };
