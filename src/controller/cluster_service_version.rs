@@ -77,6 +77,10 @@ pub(super) async fn reconcile(context: &Context, key: &ObjectKey) -> Result<Next
         }
         return Ok(Next::Wait);
     }
+    // Before all that would be asked for in vain.
+    if context.attempts.turn(&csv).is_none() {
+        return Ok(Next::After(TURN));
+    }
     let csv = removal::with_finalizer(context, csv).await?;
     // Before it runs, so that an operator finds it when it starts. One whose namespace does not take it runs
     // nevertheless, and says so.
@@ -191,16 +195,19 @@ async fn steps(
 /// When it is looked at again although nothing changed.
 fn after(csv: &ClusterServiceVersion, decision: &Decision, now: &Time) -> Next {
     let status = decision.status.as_ref().or(csv.status.as_ref());
-    let pause = match status.map(|status| (&status.phase, &status.reason)) {
+    let least = match status.map(|status| (&status.phase, &status.reason)) {
         Some((CsvPhase::Failed, CsvReason::InstallComponentFailed)) => Some(FAILED),
         Some((_, CsvReason::InstallComponentFailedNoRetry | CsvReason::RequirementsNotMet)) => {
-            let since = status.and_then(|status| status.last_transition_time.as_ref());
-            let waited = since.map(|since| now.0.duration_since(since.0));
-            let waited = waited.and_then(|waited| Duration::try_from(waited).ok());
-            Some(MISSING.max(waited.unwrap_or_default() / PATIENCE))
+            Some(MISSING)
         }
         _ => None,
     };
+    let pause = least.map(|least| {
+        let since = status.and_then(|status| status.last_transition_time.as_ref());
+        let waited = since.map(|since| now.0.duration_since(since.0));
+        let waited = waited.and_then(|waited| Duration::try_from(waited).ok());
+        least.max(waited.unwrap_or_default() / PATIENCE)
+    });
     match (decision.look_again, pause) {
         (Some(one), Some(other)) => Next::After(one.min(other)),
         (Some(one), None) | (None, Some(one)) => Next::After(one),
@@ -229,15 +236,22 @@ async fn annotate(
 #[cfg(test)]
 mod tests {
     use k8s_openapi::jiff::Timestamp;
+    use rstest::rstest;
     use serde_json::json;
 
     use super::*;
 
-    #[test]
-    fn what_lacks_something_for_long_is_looked_at_less_often() {
+    #[rstest]
+    #[case::lacking("Pending", "RequirementsNotMet", MISSING)]
+    #[case::failing("Failed", "InstallComponentFailed", FAILED)]
+    fn what_does_not_come_to_anything_for_long_is_looked_at_less_often(
+        #[case] phase: &str,
+        #[case] reason: &str,
+        #[case] at_first: Duration,
+    ) {
         let csv: ClusterServiceVersion = serde_json::from_value(json!({
             "metadata": {"name": "a"}, "spec": {"install": {"strategy": "deployment", "spec": {}}},
-            "status": {"phase": "Pending", "reason": "RequirementsNotMet",
+            "status": {"phase": phase, "reason": reason,
                        "lastTransitionTime": "2026-01-01T00:00:00Z"},
         }))
         .unwrap();
@@ -246,8 +260,8 @@ mod tests {
             let now = Time(begin + Duration::from_secs(minutes.unsigned_abs() * 60));
             super::after(&csv, &Decision::default(), &now)
         };
-        assert_eq!(after(0), Next::After(MISSING));
-        assert_eq!(after(1), Next::After(MISSING));
+        assert_eq!(after(0), Next::After(at_first));
+        assert_eq!(after(1), Next::After(at_first));
         assert_eq!(after(40), Next::After(Duration::from_mins(2)));
     }
 }

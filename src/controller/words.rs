@@ -42,7 +42,7 @@ pub(crate) fn of_api(error: &kube::Error) -> String {
         kube::Error::Api(status) if status.message.is_empty() => {
             format!("the API server answered with code {}", status.code)
         }
-        kube::Error::Api(status) => status.message.clone(),
+        kube::Error::Api(status) => steady(&status.message),
         other => {
             let mut text = other.to_string();
             let mut source = other.source();
@@ -53,7 +53,7 @@ pub(crate) fn of_api(error: &kube::Error) -> String {
                 }
                 source = cause.source();
             }
-            text
+            steady(&text)
         }
     }
 }
@@ -102,6 +102,23 @@ mod tests {
         assert_eq!(of_api(&not_found()), "services \"pier\" not found");
         let silent = kube::Error::Api(Box::new(Status::failure("", "").with_code(500)));
         assert_eq!(of_api(&silent), "the API server answered with code 500");
+    }
+
+    #[test]
+    fn the_same_refusal_is_told_in_the_same_words_whenever_it_comes() {
+        let refused = |at: &str| {
+            let words = format!(
+                "x509: certificate has expired: current time {at} is after 2026-02-13T00:00:00Z"
+            );
+            of_api(&kube::Error::Api(Box::new(Status::failure(
+                &words,
+                "InternalError",
+            ))))
+        };
+        assert_eq!(
+            refused("2026-02-14T06:57:20Z"),
+            refused("2026-02-14T06:57:30Z")
+        );
     }
 
     #[test]

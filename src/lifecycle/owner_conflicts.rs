@@ -61,6 +61,15 @@ pub fn find(
         .or_else(|| deployment(csv, lineage, &chain))
 }
 
+/// The first Deployment that belongs to another, as [`find`] has it. Also asked of operators that run: two that got to
+/// one by another way, as with OLM, would write it by turns.
+pub fn find_deployment(
+    csv: &ClusterServiceVersion,
+    lineage: &Lineage<'_>,
+) -> Option<OwnerConflict> {
+    deployment(csv, lineage, &lineage.chain(csv))
+}
+
 /// Two operators of a namespace cannot both have a Deployment of one name: each would write it back for ever. Who
 /// installed it first keeps it.
 fn deployment(

@@ -72,6 +72,34 @@ async fn versions_that_come_together_end_with_the_newest_alone() {
 }
 
 #[tokio::test]
+async fn a_version_that_comes_back_after_it_was_replaced_changes_nothing_and_goes() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let first = scene.operator("gopher", "1.0.0");
+        scene.runs(&first).await?;
+        let second = scene
+            .operator("gopher", "2.0.0")
+            .replaces("1.0.0")
+            .deployment_with(with_image("example.com/operator:v2"));
+        scene.runs(&second).await?;
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        let before = scene.api::<Deployment>().get("gopher").await?;
+        // As from a backup, or by somebody who applies what was there once.
+        scene.by_hand(&first).await?;
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        let after = scene.api::<Deployment>().get("gopher").await?;
+        ensure!(after.uid() == before.uid(), "it was made anew");
+        ensure!(
+            after.metadata.generation == before.metadata.generation,
+            "it was changed"
+        );
+        scene.in_phase("gopher.v2.0.0", CsvPhase::Succeeded).await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_csv_that_is_edited_changes_what_runs() {
     on_cluster(async |case| {
         let scene = Scene::new(case).await?;

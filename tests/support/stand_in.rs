@@ -1,13 +1,15 @@
 //! Operators that really run: the stand-in, in an image that the cluster's real node pulls.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
-use chandler::oci::image::{File, Image, Start};
+use chandler::oci::image::{Compression, File, Image, Start};
 use chandler::oci::push::{Transport, push};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 use super::case::{Case, DEADLINE};
 use super::controllers::Running;
@@ -62,6 +64,19 @@ pub async fn push_program(case: &Case, program: &str) -> anyhow::Result<Option<S
         );
         return Ok(None);
     };
+    let mut pushed = PUSHED.lock().await;
+    if let Some(image) = pushed.get(program) {
+        return Ok(Some(image.clone()));
+    }
+    let image = push_image(registry, program).await?;
+    pushed.insert(program.to_owned(), image.clone());
+    Ok(Some(image))
+}
+
+/// The images that were pushed, by their programs: they are large, and many tests want the same one.
+static PUSHED: Mutex<BTreeMap<String, String>> = Mutex::const_new(BTreeMap::new());
+
+async fn push_image(registry: &str, program: &str) -> anyhow::Result<String> {
     let content =
         fs_err::read(binary(program)?).context("run `make test-cluster`, which builds it")?;
     ensure!(
@@ -78,11 +93,11 @@ pub async fn push_program(case: &Case, program: &str) -> anyhow::Result<Option<S
         mode: 0o755,
         content,
     };
-    let image = Image::build(vec![file], &start)?;
+    let image = Image::build_layers(vec![vec![file]], &start, Compression::None)?;
     let reference = format!("{registry}/chandler-test/{program}:latest");
     let pushed = push(&image, &reference, Transport::Plain).await?;
     ensure!(pushed.ends_with(&image.manifest.digest), "{pushed}");
-    Ok(Some(pushed))
+    Ok(pushed)
 }
 
 /// An example's binary, beside the folder of this test's own.

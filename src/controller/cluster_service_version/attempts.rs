@@ -204,6 +204,20 @@ impl Attempts {
         lock(&self.unwritten).remove(secret);
     }
 
+    /// Forgets certificates that are in use: somebody who deletes such a Secret wants another key.
+    pub(super) fn seen_in_use(&self, csv: &ClusterServiceVersion, in_use: &ServingCertificates) {
+        let mut unwritten = lock(&self.unwritten);
+        for (deployment, certificate) in in_use {
+            let secret = secret_of(csv, deployment);
+            if unwritten
+                .get(&secret)
+                .is_some_and(|it| it.certificate == *certificate)
+            {
+                unwritten.remove(&secret);
+            }
+        }
+    }
+
     /// Remembers what an object was like right after it was written for a ClusterServiceVersion.
     pub(super) fn wrote(&self, owner: &ObjectKey, key: Key, generation: i64) {
         let owner = owner.clone();
@@ -369,8 +383,14 @@ mod tests {
         attempts.in_use(&Key::new("Secret", "home", "gopher-service-cert"));
         let second = make();
         assert!(second != first, "the one in use was made again");
+        // It was written although no answer said so, and somebody deletes it.
+        attempts.seen_in_use(&csv, &first);
+        assert!(make() == second, "another one was seen");
+        attempts.seen_in_use(&csv, &second);
+        let third = make();
+        assert!(third != second, "a key that was in use comes back");
         attempts.forget(&ObjectKey::of(&csv));
-        assert!(make() != second, "it was not forgotten");
+        assert!(make() != third, "it was not forgotten");
     }
 
     #[test]

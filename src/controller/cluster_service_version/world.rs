@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::{facts, removal};
 use crate::api::cluster_service_version::ClusterServiceVersion;
-use crate::api::conditions::CsvPhase;
 use crate::api::labels;
 use crate::api::operator_condition::OperatorCondition;
 use crate::api::operator_group::OperatorGroup;
@@ -36,6 +35,9 @@ const LEFTOVERS: [&str; 4] = [
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
 ];
+
+/// How many Pods of a Deployment are asked why it is not ready.
+const MOST_PODS: u32 = 100;
 
 /// All that decides what comes next.
 pub(super) struct World<'a> {
@@ -97,8 +99,7 @@ impl<'a> World<'a> {
             .attempts
             .since_given_up(context, csv, config.as_ref());
         let given_up = given_up.await?;
-        let is_replaced = phase_of(csv) == CsvPhase::Replacing;
-        let claimed = is_replaced.then(|| claims::claimed(csv, &lineage));
+        let claimed = claims::claimed(csv, &lineage);
         let mut world = Self {
             csv,
             former_conditions: former_conditions(context, csv, &lineage).await?,
@@ -115,13 +116,13 @@ impl<'a> World<'a> {
             proxy: context.proxy.variables(),
             seen: Seen::default(),
             contested: None,
-            claimed: claimed.unwrap_or_default(),
+            claimed,
             since_given_up: given_up,
             now,
         };
         world.look_at_installation(context).await?;
         if !csv.spec.api_service_definitions.owned.is_empty() {
-            let pods = pods(context, csv).await?;
+            let pods = pods(context, csv, &world.seen).await?;
             let is_served = |gvk: &_| facts.served.contains(gvk);
             world.served_apis =
                 observe::api_services(csv, &world.seen, is_served, &pods, &world.now);
@@ -197,6 +198,9 @@ impl<'a> World<'a> {
         }
         self.seen = Seen::new(objects.clone());
         self.outlook = certificates::look(self.csv, &self.seen, &self.now);
+        // An answer that was lost does not make what was written unwritten.
+        let in_use = &self.outlook.in_use;
+        context.attempts.seen_in_use(self.csv, in_use);
         self.outlook = self.outlook.clone().leaving(self.csv, &self.claimed);
         let desired = match self.desired(&self.outlook.in_use) {
             Some(Ok(desired)) => desired,
@@ -229,7 +233,7 @@ impl<'a> World<'a> {
             Installation::Ready | Installation::Differs { .. }
         );
         if !is_ready {
-            let pods = pods(context, self.csv).await?;
+            let pods = pods(context, self.csv, &self.seen).await?;
             let installation = self.installation.clone();
             self.installation =
                 observe::explain(installation, &desired, &self.seen, &pods, &self.now);
@@ -324,11 +328,6 @@ fn config(
     owner.spec.config.clone()
 }
 
-fn phase_of(csv: &ClusterServiceVersion) -> CsvPhase {
-    let status = csv.status.as_ref();
-    status.map(|it| it.phase.clone()).unwrap_or_default()
-}
-
 async fn former_conditions(
     context: &Context,
     csv: &ClusterServiceVersion,
@@ -346,10 +345,25 @@ async fn former_conditions(
     Ok(conditions)
 }
 
-async fn pods(context: &Context, csv: &ClusterServiceVersion) -> Result<Vec<Pod>, Error> {
+/// The Pods of the Deployments of a ClusterServiceVersion. A namespace may have many more.
+async fn pods(
+    context: &Context,
+    csv: &ClusterServiceVersion,
+    seen: &Seen,
+) -> Result<Vec<Pod>, Error> {
     let namespace = csv.namespace().unwrap_or_default();
     let api = Api::<Pod>::namespaced(context.client.clone(), &namespace);
-    let list = api.list(&ListParams::default()).await;
-    let list = list.map_err(Error::while_("listing the Pods of the namespace"))?;
-    Ok(list.items)
+    let mut pods = Vec::new();
+    for template in &csv.spec.install.spec.deployments {
+        let deployment = seen.get(&Key::new("Deployment", &namespace, &template.name));
+        let Some(selector) = deployment.and_then(observe::selector) else {
+            continue;
+        };
+        let selected = ListParams::default()
+            .labels_from(&selector)
+            .limit(MOST_PODS);
+        let list = api.list(&selected).await;
+        pods.extend(list.map_err(Error::while_("listing the Pods of a Deployment"))?);
+    }
+    Ok(pods)
 }

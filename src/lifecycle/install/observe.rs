@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 pub use self::api_services::api_services;
 pub(super) use self::leftovers::{has_former_callers, leftovers};
-pub use self::pods::explain;
+pub use self::pods::{explain, selector};
 use self::readiness::{Readiness, readiness};
 use super::certificates::ServingCertificates;
 use super::compare::difference;

@@ -3,7 +3,7 @@
 use super::course::Check;
 use super::{Course, Situation, webhooks};
 use crate::api::conditions::CsvReason;
-use crate::lifecycle::owner_conflicts;
+use crate::lifecycle::owner_conflicts::{self, OwnerConflict};
 use crate::lifecycle::requirements::Requirements;
 
 /// Whether the install strategy can be read.
@@ -22,7 +22,20 @@ pub(super) fn content(situation: &Situation<'_>) -> Check<()> {
         let reason = CsvReason::InvalidWebhookDescription;
         return Err(Box::new(Course::failed(reason, error.to_string())));
     }
-    let conflict = owner_conflicts::find(csv, situation.lineage, situation.api_services);
+    no_conflict(owner_conflicts::find(
+        csv,
+        situation.lineage,
+        situation.api_services,
+    ))
+}
+
+/// Whether the Deployments of an operator that is about to write them belong to nobody else.
+pub(super) fn deployments(situation: &Situation<'_>) -> Check<()> {
+    let conflict = owner_conflicts::find_deployment(situation.csv, situation.lineage);
+    no_conflict(conflict)
+}
+
+fn no_conflict(conflict: Option<OwnerConflict>) -> Check<()> {
     conflict.map_or(Ok(()), |conflict| {
         let message = conflict.to_string();
         Err(Box::new(Course::failed(CsvReason::OwnerConflict, message)))

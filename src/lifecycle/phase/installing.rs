@@ -89,8 +89,8 @@ pub(super) fn unserved(message: &str) -> String {
 
 /// InstallReady: there is nothing to wait for.
 pub(super) fn ready(situation: &Situation<'_>) -> Course {
-    match checks::strategy(situation) {
-        Ok(_) => Course::stay().and(Action::Install),
+    match checks::strategy(situation).and_then(|_| checks::deployments(situation)) {
+        Ok(()) => Course::stay().and(Action::Install),
         Err(course) => *course,
     }
 }

@@ -15,8 +15,14 @@ pub(super) fn begin() -> Course {
 }
 
 pub(super) fn step(situation: &Situation<'_>) -> Course {
+    if let Some(course) = is_replaced_already(situation) {
+        return course;
+    }
     let older = situation.lineage.replaced_by(situation.csv);
-    for condition in situation.former_conditions {
+    // One that began to install has taken over already: held now, nobody would look after what both have.
+    let has_begun = replacement::has_begun(situation.csv);
+    let asked = situation.former_conditions.iter().filter(|_| !has_begun);
+    for condition in asked {
         if let Err(error) = upgrade_gate::check(condition) {
             let message = format!("operator is not upgradeable: {error}");
             return Course::pending(CsvReason::OperatorConditionNotUpgradeable, message);
@@ -56,4 +62,16 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
         "all requirements found, attempting install",
     )
     .telling(requirements)
+}
+
+/// One that somebody creates again, by hand or from a backup, after a newer one took its place: what it would install is
+/// the newer one's.
+fn is_replaced_already(situation: &Situation<'_>) -> Option<Course> {
+    let lineage = situation.lineage;
+    let newer = lineage.replacement_of(situation.csv)?;
+    let mut descendants = lineage.descendants(situation.csv).into_iter();
+    descendants.any(replacement::has_begun).then(|| {
+        let message = format!("being replaced by csv: {}", newer.name_any());
+        Course::to(CsvPhase::Replacing, CsvReason::BeingReplaced, message)
+    })
 }

@@ -111,10 +111,13 @@ fn trouble(desired: &Desired, seen: &Seen, pods: &[Pod], now: &Time) -> Option<T
 
 /// Whether a Pod is one of a Deployment.
 pub(super) fn is_of(pod: &Pod, deployment: &Value) -> bool {
-    let selector = deployment.pointer("/spec/selector");
-    let selector = selector.and_then(|selector| LabelSelector::deserialize(selector).ok());
-    let selector = selector.and_then(|selector| Selector::try_from(selector).ok());
-    selector.is_some_and(|selector| selector.matches(pod.labels()))
+    selector(deployment).is_some_and(|selector| selector.matches(pod.labels()))
+}
+
+/// What tells the Pods of a Deployment from others, if it makes sense.
+pub fn selector(deployment: &Value) -> Option<Selector> {
+    let selector = LabelSelector::deserialize(deployment.pointer("/spec/selector")?).ok()?;
+    Selector::try_from(selector).ok()
 }
 
 /// Why Pods cannot even be created, as with a quota or a missing ServiceAccount.

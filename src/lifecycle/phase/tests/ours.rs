@@ -5,7 +5,8 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::json;
 
-use super::world::{Csv as _, World, csv, nothing, running, time, waiting};
+use super::world::{Csv as _, World, csv, drifted, nothing, running, time, waiting};
+use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::lifecycle::phase::{
     Action, Contested, Decision, Failure, InstallOutcome, SinceGivenUp, remark, rest, with_trouble,
@@ -13,9 +14,7 @@ use crate::lifecycle::phase::{
 };
 
 /// A version that owns another version of the CRD.
-fn owning_v2(
-    mut csv: crate::api::cluster_service_version::ClusterServiceVersion,
-) -> crate::api::cluster_service_version::ClusterServiceVersion {
+fn owning_v2(mut csv: ClusterServiceVersion) -> ClusterServiceVersion {
     csv.spec.custom_resource_definitions.owned[0].version = "v2".to_owned();
     csv
 }
@@ -361,4 +360,78 @@ fn what_somebody_changes_back_is_told_beside_the_phase_and_looked_at_later() {
     let decision = world.decide("csv1");
     assert_eq!(decision.look_again, Some(Duration::from_secs(20)));
     assert_eq!(decision.status, None);
+}
+
+/// One whose Deployment is called like that of others.
+fn with_manager(name: &str, phase: &CsvPhase) -> ClusterServiceVersion {
+    let mut csv = csv(name, phase);
+    csv.spec.install.spec.deployments[0].name = "manager".to_owned();
+    csv
+}
+
+#[test]
+fn a_version_that_began_to_install_is_not_held_by_the_one_it_took_over_from() {
+    let busy = json!({"metadata": {"name": "csv1", "generation": 1}, "status": {"conditions": [
+        {"type": "Upgradeable", "status": "False", "observedGeneration": 1, "message": "busy"}]}});
+    let newer = csv("csv2", &CsvPhase::Failed)
+        .replaces("csv1")
+        .because(&CsvReason::InstallCheckFailed)
+        .once(&CsvPhase::InstallReady)
+        .once(&CsvPhase::Installing);
+    let older = csv("csv1", &CsvPhase::Replacing).once(&CsvPhase::Succeeded);
+    // The Deployment of both was deleted, and the older one leaves it to the newer one.
+    let mut world = World::new([older, newer])
+        .with_installed("csv2", nothing())
+        .with_installed("csv1", running());
+    world.conditions.push(serde_json::from_value(busy).unwrap());
+    for _ in 0..4 {
+        world.sync();
+    }
+    assert!(
+        world.actions.contains(&Action::Install),
+        "nobody installs it"
+    );
+}
+
+#[test]
+fn of_two_operators_that_have_one_deployment_already_the_younger_leaves_it() {
+    let [mut older, mut younger] =
+        ["older", "younger"].map(|name| with_manager(name, &CsvPhase::Succeeded).without_crds());
+    older.metadata.creation_timestamp = Some(time(-200));
+    younger.metadata.creation_timestamp = Some(time(-100));
+    // Whoever wrote it last, the other one finds it changed.
+    let mut world = World::new([older, younger])
+        .provided("")
+        .with_installed("older", drifted())
+        .with_installed("younger", drifted());
+    for _ in 0..2 {
+        world.sync_one("younger");
+    }
+    assert_eq!(world.status("younger").reason, CsvReason::OwnerConflict);
+    assert!(!world.actions.contains(&Action::Install));
+    for _ in 0..2 {
+        world.sync_one("older");
+    }
+    assert!(world.actions.contains(&Action::Install), "nobody keeps it");
+}
+
+#[test]
+fn a_version_that_comes_back_after_it_was_replaced_is_not_installed_again() {
+    let newer = with_manager("csv2", &CsvPhase::Succeeded)
+        .replaces("csv1")
+        .once(&CsvPhase::InstallReady);
+    let mut world = World::new([with_manager("csv1", &CsvPhase::Unset), newer])
+        .with_installed("csv2", running())
+        .with_installed("csv1", nothing());
+    for _ in 0..2 {
+        world.sync_one("csv1");
+    }
+    assert_eq!(world.status("csv1").phase, CsvPhase::Replacing);
+    while world.exists("csv1") && !world.actions.contains(&Action::Delete) {
+        world.sync_one("csv1");
+    }
+    assert!(
+        !world.actions.contains(&Action::Install),
+        "it is installed over the newer one"
+    );
 }
