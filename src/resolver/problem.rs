@@ -136,7 +136,7 @@ impl<'r> Problem<'r> {
             roots: Vec::new(),
             installed: BTreeMap::new(),
             lacking: Vec::new(),
-            only_checked: only_checked(request),
+            only_checked: HashSet::new(),
             wanted: BTreeMap::new(),
             exceptional: Vec::new(),
             given_up,
@@ -155,6 +155,7 @@ impl<'r> Problem<'r> {
         for (at, subscription) in subscriptions {
             problem.roots[at] = problem.add_subscription(at, subscription);
         }
+        problem.only_checked = problem.only_checked();
         problem.find_exceptions();
         // In the order they came in: the numbers of needs tell nothing, but they are the same
         // every time.
@@ -163,7 +164,31 @@ impl<'r> Problem<'r> {
             next += 1;
             problem.add_needs(choice);
         }
+        problem.forgive_what_is_installed();
         problem
+    }
+
+    /// What is installed runs without what can never be had, or it does not run: either way nobody is to suffer, and
+    /// least of all because a catalog begins to offer something that cannot be installed.
+    fn forgive_what_is_installed(&mut self) {
+        let installed: Vec<(usize, ChoiceId)> =
+            self.installed.iter().map(|(at, it)| (*at, *it)).collect();
+        let of_choice = |choice: ChoiceId| self.choices[choice].needs.iter().copied();
+        let theirs: Vec<NeedId> = installed.iter().flat_map(|it| of_choice(it.1)).collect();
+        let never = never_met(self, &theirs);
+        for (at, choice) in installed {
+            let needs = std::mem::take(&mut self.choices[choice].needs);
+            let (lost, kept): (Vec<_>, Vec<_>) =
+                needs.into_iter().partition(|need| never.contains(need));
+            self.choices[choice].needs = kept;
+            for need in lost {
+                if let What::Requirement { requirement, .. } = &self.needs[need].what {
+                    let why = "which nothing offers that could be installed";
+                    let lacks = format!("needs {requirement}, {why}");
+                    self.lacking.push((at, lacks));
+                }
+            }
+        }
     }
 
     pub(super) fn request(&self) -> &'r Request<'r> {
@@ -508,7 +533,11 @@ impl<'r> Problem<'r> {
 
     /// Whether a Subscription gets nothing, whatever else happens.
     fn is_hopeless(&self, at: usize) -> bool {
-        self.given_up.contains(&at) || self.needs[self.roots[at]].candidates.is_empty()
+        self.given_up.contains(&at) || self.lacks_candidates(at)
+    }
+
+    fn lacks_candidates(&self, at: usize) -> bool {
+        self.needs[self.roots[at]].candidates.is_empty()
     }
 
     /// The Subscriptions that hold a package to other versions than this one, by name.
@@ -557,6 +586,23 @@ impl<'r> Problem<'r> {
             self.pinning(&offer.package.name, version)
         });
         held.filter(|at| holders.contains(at)).collect()
+    }
+
+    /// The packages of which every Subscription that may get something wants the needs to be checked and nothing to be
+    /// installed.
+    fn only_checked(&self) -> HashSet<&'r str> {
+        let subscriptions = &self.request().subscriptions;
+        let of = |wanted: Dependencies| {
+            let all = subscriptions.iter().enumerate();
+            all.filter(move |(_, it)| it.dependencies == wanted)
+        };
+        let mut packages: HashSet<&'r str> = of(Dependencies::Require)
+            .map(|(_, it)| it.package.as_str())
+            .collect();
+        for (_, it) in of(Dependencies::Install).filter(|(at, _)| !self.lacks_candidates(*at)) {
+            packages.remove(it.package.as_str());
+        }
+        packages
     }
 
     /// Why a bundle does not meet a need any longer that it met as long as a Subscription could get it.
@@ -629,19 +675,39 @@ fn identity(offer: &Offer) -> Identity {
     (offer.catalog, Arc::as_ptr(&offer.package), offer.bundle)
 }
 
-/// The packages of which every Subscription wants the needs to be checked and nothing to be
-/// installed.
-fn only_checked<'r>(request: &'r Request<'r>) -> HashSet<&'r str> {
-    let policy = |wanted: Dependencies| {
-        let subscriptions = request.subscriptions.iter();
-        let matching = subscriptions.filter(move |it| it.dependencies == wanted);
-        matching.map(|subscription| subscription.package.as_str())
-    };
-    let mut packages: HashSet<&str> = policy(Dependencies::Require).collect();
-    for package in policy(Dependencies::Install) {
-        packages.remove(package);
+/// Of these needs those that nothing meets, whatever is installed: all who could need something themselves that nothing
+/// meets. What needs each other does.
+fn never_met(problem: &Problem<'_>, asked: &[NeedId]) -> HashSet<NeedId> {
+    let candidates = |need: NeedId| problem.needs[need].candidates.iter().copied();
+    // What is installed is there, whatever it lacks.
+    let offered = |choice: &ChoiceId| !problem.is_installed(*choice);
+    let mut all: Vec<NeedId> = asked.to_vec();
+    let mut known: HashSet<NeedId> = all.iter().copied().collect();
+    let mut next = 0;
+    while let Some(&need) = all.get(next) {
+        next += 1;
+        for choice in candidates(need).filter(offered) {
+            let needs = problem.choices[choice].needs.iter().copied();
+            all.extend(needs.filter(|need| known.insert(*need)));
+        }
     }
-    packages
+    let mut never: HashSet<NeedId> = HashSet::new();
+    loop {
+        let before = never.len();
+        // Those that were found last are the deepest.
+        for &need in all.iter().rev().filter(|need| !problem.is_too_much(**need)) {
+            let fails = |choice: ChoiceId| {
+                let mut needs = problem.choices[choice].needs.iter();
+                offered(&choice) && needs.any(|need| never.contains(need))
+            };
+            if !never.contains(&need) && candidates(need).all(fails) {
+                never.insert(need);
+            }
+        }
+        if never.len() == before {
+            return never;
+        }
+    }
 }
 
 /// Subscriptions and facts that have to be looked at together.

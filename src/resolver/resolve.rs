@@ -72,7 +72,7 @@ pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, how: How<'_
             } else {
                 BTreeSet::new()
             };
-            solve_groups(request, cache, how, &given_up).0
+            solve_groups(request, cache, how, &given_up).components
         }
         How::Solving | How::Trying(_) => solve_in_rounds(request, cache, how).0,
     };
@@ -88,6 +88,18 @@ fn may_hold_others_up(request: &Request<'_>) -> bool {
     subscriptions.any(|subscription| subscription.version.is_some())
 }
 
+/// How often is looked whether a Subscription that was given up with others gets something beside them.
+const TAKEN_BACK: usize = 16;
+
+/// What came of one round.
+struct Round {
+    components: Vec<Component>,
+    /// The Subscriptions that got nothing.
+    aside: BTreeSet<usize>,
+    /// Those of them that held others up who can go on without them.
+    in_vain: BTreeSet<usize>,
+}
+
 /// Solves all groups, and again without what Subscriptions ask for that hold others up and get nothing. These
 /// are told beside what comes of it.
 fn solve_in_rounds(
@@ -96,25 +108,57 @@ fn solve_in_rounds(
     how: How<'_>,
 ) -> (Vec<Component>, BTreeSet<usize>) {
     let mut given_up = BTreeSet::new();
+    let mut round = solve_groups(request, cache, how, &given_up);
     let mut rounds = 1;
-    loop {
-        let (components, in_vain) = solve_groups(request, cache, how, &given_up);
-        if in_vain.is_empty() || rounds == ROUNDS {
-            return (components, given_up);
-        }
-        given_up.extend(in_vain);
+    while !round.in_vain.is_empty() && rounds < ROUNDS {
+        given_up.extend(&round.in_vain);
+        round = solve_groups(request, cache, how, &given_up);
         rounds += 1;
+    }
+    let mut solve = |given_up: &BTreeSet<usize>| solve_groups(request, cache, how, given_up);
+    take_back(request, round, given_up, &mut solve)
+}
+
+/// Of Subscriptions that were given up together, one may have got nothing only because of another. It counts again.
+fn take_back(
+    request: &Request<'_>,
+    mut round: Round,
+    mut given_up: BTreeSet<usize>,
+    solve: &mut dyn FnMut(&BTreeSet<usize>) -> Round,
+) -> (Vec<Component>, BTreeSet<usize>) {
+    let mut by_name: Vec<usize> = given_up.iter().copied().collect();
+    by_name.sort_by_key(|&at| &request.subscriptions[at].name);
+    let mut tries = TAKEN_BACK;
+    loop {
+        let before = given_up.len();
+        for &at in &by_name {
+            // Who is given up alone was so because of nobody else.
+            if given_up.len() < 2 || tries == 0 {
+                return (round.components, given_up);
+            }
+            let mut fewer = given_up.clone();
+            if !fewer.remove(&at) {
+                continue;
+            }
+            tries -= 1;
+            let with_it = solve(&fewer);
+            if with_it.in_vain.is_empty() && !with_it.aside.contains(&at) {
+                (round, given_up) = (with_it, fewer);
+            }
+        }
+        if given_up.len() == before {
+            return (round.components, given_up);
+        }
     }
 }
 
-/// Solves all groups. Beside what comes of them, says which Subscriptions got nothing and held others up who
-/// can go on without them.
+/// Solves all groups, with what Subscriptions ask for that are given up not counting for others.
 fn solve_groups(
     request: &Request<'_>,
     cache: &Rc<Cache>,
     how: How<'_>,
     given_up: &BTreeSet<usize>,
-) -> (Vec<Component>, BTreeSet<usize>) {
+) -> Round {
     let tries = matches!(how, How::Explaining).then(Tries::new);
     let mut problem = Problem::new(request, cache.clone(), how.patience(), given_up);
     let mut components = Vec::new();
@@ -168,7 +212,11 @@ fn solve_groups(
         }
     }
     components.sort_by(|a, b| a.subscriptions().cmp(b.subscriptions()));
-    (components, problem.hold_in_vain(&all_aside))
+    Round {
+        components,
+        in_vain: problem.hold_in_vain(&all_aside),
+        aside: all_aside,
+    }
 }
 
 /// Why a group has no solution.

@@ -7,10 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::candidates::Obstacle;
+use super::predicate::{Reach, Requirement};
 use super::problem::{ChoiceId, NeedId, Problem, SlotId, SlotKey, What};
 use super::proof::Proof;
 use super::resolve::Stuck;
 use super::words;
+use crate::version::Version;
 
 /// How deep needs of needs are told in the one-line summary.
 const SUMMARY_DEPTH: usize = 3;
@@ -99,7 +101,7 @@ impl<'p, 'r> Story<'p, 'r> {
         }
         for (candidates, failing) in self.failing(need) {
             let who = words::choices(self.problem, &candidates);
-            let many = candidates.len() > 1;
+            let many = words::are_many(self.problem, &candidates);
             let needs = if many { "need" } else { "needs" };
             for &other in &failing.needs {
                 let what = words::what(self.problem, &self.problem.needs[other].what);
@@ -183,7 +185,7 @@ impl<'p, 'r> Story<'p, 'r> {
             )
         });
         let clashes: Vec<String> = clashes.collect();
-        let verb = if candidates.len() > 1 {
+        let verb = if words::are_many(self.problem, candidates) {
             "clash"
         } else {
             "clashes"
@@ -274,7 +276,8 @@ impl<'p, 'r> Story<'p, 'r> {
         if needing.is_empty() {
             return String::new();
         }
-        let need = if needing.len() > 1 { "need" } else { "needs" };
+        let many = words::are_many(self.problem, &needing);
+        let need = if many { "need" } else { "needs" };
         format!(", which {} {need}", words::choices(self.problem, &needing))
     }
 
@@ -295,7 +298,10 @@ impl<'p, 'r> Story<'p, 'r> {
             && others.iter().all(is_unreadable)
             && (subscription.is_none() || others.is_empty())
         {
-            lines.push(self.nobody(subscription.is_some()));
+            lines.push(match &need.what {
+                What::Subscription(_) => "it lists no bundle".to_owned(),
+                What::Requirement { requirement, .. } => self.nobody(requirement),
+            });
         }
         lines.extend(
             others
@@ -306,12 +312,18 @@ impl<'p, 'r> Story<'p, 'r> {
         lines
     }
 
-    fn nobody(&self, is_subscription: bool) -> String {
-        if is_subscription {
-            return "it lists no bundle".to_owned();
-        }
+    /// That nothing meets a need, and which versions there are of the packages that it names.
+    fn nobody(&self, requirement: &Requirement) -> String {
         let mut catalogs = self.problem.market.by_preference(None);
         catalogs.retain(|&at| self.problem.market.problem(at).is_none());
+        let others: Vec<String> = catalogs
+            .iter()
+            .filter_map(|&at| self.other_versions(at, requirement))
+            .collect();
+        if !others.is_empty() {
+            let others = words::few_of(&others, "; ");
+            return format!("nothing that is installed will do, and there is only {others}");
+        }
         let catalogs: Vec<String> = catalogs
             .into_iter()
             .map(|at| {
@@ -332,6 +344,30 @@ impl<'p, 'r> Story<'p, 'r> {
             "nothing that is installed and nothing in {catalog} {} offers it",
             words::list(&catalogs)
         )
+    }
+
+    /// The versions that a catalog has of the packages that a need names.
+    fn other_versions(&self, catalog: usize, requirement: &Requirement) -> Option<String> {
+        let Reach::Some { packages, .. } = requirement.reach() else {
+            return None;
+        };
+        let market = &self.problem.market;
+        let packages = packages.iter();
+        let packages: Vec<String> = packages
+            .filter_map(|name| {
+                let package = market.package(catalog, name)?;
+                let bundles = package.bundles.iter();
+                let versions = bundles.filter_map(|bundle| bundle.version.as_ref());
+                let versions: BTreeSet<&Version> = versions.collect();
+                let versions: Vec<String> =
+                    versions.iter().rev().map(ToString::to_string).collect();
+                (!versions.is_empty()).then(|| format!("{name} {}", words::versions(&versions)))
+            })
+            .collect();
+        let key = &market.catalog(catalog).key;
+        let stale = words::staleness(self.problem, catalog);
+        (!packages.is_empty())
+            .then(|| format!("{} in catalog {key}{stale}", words::few_of(&packages, ", ")))
     }
 
     /// The story in one line.
@@ -357,7 +393,7 @@ impl<'p, 'r> Story<'p, 'r> {
             1 => "",
             _ => ", and no other candidate works either",
         };
-        let many = candidates.len() > 1;
+        let many = words::are_many(self.problem, candidates);
         if let Some(&need) = failing.needs.first() {
             let needs = if many { "need" } else { "needs" };
             let what = words::what(self.problem, &self.problem.needs[need].what);

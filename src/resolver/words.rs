@@ -73,6 +73,16 @@ pub(super) fn choices(problem: &Problem<'_>, choices: &[ChoiceId]) -> String {
     few(&parts)
 }
 
+/// Whether [`choices`] names more than one: the same version of two channels is one.
+pub(super) fn are_many(problem: &Problem<'_>, choices: &[ChoiceId]) -> bool {
+    let named = |choice: &ChoiceId| match (problem.package(*choice), problem.version(*choice)) {
+        (Some(package), Some(version)) => (package.to_owned(), version.to_string()),
+        _ => (String::new(), problem.name(*choice).to_owned()),
+    };
+    let all: HashSet<(String, String)> = choices.iter().map(named).collect();
+    all.len() > 1
+}
+
 /// How many things of one kind are told one after the other.
 const TOLD: usize = 4;
 
@@ -174,10 +184,11 @@ pub(super) fn obstacle(
         Obstacle::NoCatalog => {
             let wanted = subscription.map(|subscription| subscription.catalog.to_string());
             let has = |at: &usize| problem.market.is_visible(*at);
-            let others: Vec<String> = (0..problem.request().catalogs.len())
+            let mut others: Vec<String> = (0..problem.request().catalogs.len())
                 .filter(has)
                 .map(|at| key(&at).to_string())
                 .collect();
+            others.sort();
             let others = if others.is_empty() {
                 "there is none at all".to_owned()
             } else {
@@ -328,6 +339,8 @@ pub(super) fn barred(
             }
         }
     }
+    let mut by_reason: Vec<_> = by_reason.into_iter().collect();
+    by_reason.sort_by_cached_key(|((why, package), _)| (by_name(problem, why), *package));
     by_reason
         .into_iter()
         .map(|((why, package), bundles)| {
@@ -342,6 +355,20 @@ pub(super) fn barred(
             because(problem, why, &who, many, subscription)
         })
         .collect()
+}
+
+/// A reason with Subscriptions numbered by their names: in which order they are listed decides nothing.
+fn by_name(problem: &Problem<'_>, why: &Bar) -> Bar {
+    let subscriptions = &problem.request().subscriptions;
+    let number = |at: usize| {
+        let name = &subscriptions[at].name;
+        subscriptions.iter().filter(|it| it.name < *name).count()
+    };
+    match why {
+        Bar::Pinned(at) => Bar::Pinned(number(*at)),
+        Bar::NotGotten(at) => Bar::NotGotten(number(*at)),
+        other => other.clone(),
+    }
 }
 
 fn because(

@@ -377,3 +377,22 @@ fn package(name: &str, bundles: Vec<Value>) -> Value {
         "bundles": bundles,
     })
 }
+
+#[test]
+fn in_which_order_subscriptions_and_catalogs_are_listed_changes_no_byte() {
+    for path in files() {
+        let (input, _) = read(&path);
+        let bytes = |input: Input| {
+            let resolution = resolve(&World::new(input).request());
+            serde_json::to_string_pretty(&resolution).unwrap()
+        };
+        // Without a name, a Subscription takes the first catalog.
+        let names_catalogs = input.subscriptions.iter().all(|one| one.catalog.is_some());
+        let mut other = input.clone();
+        other.subscriptions.reverse();
+        if names_catalogs {
+            other.catalogs.reverse();
+        }
+        assert!(bytes(input) == bytes(other), "{}", path.display());
+    }
+}

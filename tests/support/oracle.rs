@@ -161,9 +161,34 @@ impl<'a> Oracle<'a> {
         let mut needs: Vec<Need<'a>> = all
             .map(|need| Need::Requirement(need, catalog, checks))
             .collect();
-        // What is installed may lack what nobody offers.
-        needs.retain(|need| catalog.is_some() || !self.candidates(*need).is_empty());
+        // What is installed may lack what can never be had.
+        needs.retain(|need| catalog.is_some() || !self.is_never_met(*need, &mut Vec::new()));
         needs
+    }
+
+    /// Whether all who could meet a need lack something themselves, whatever is installed.
+    fn is_never_met(&self, need: Need<'a>, asked: &mut Vec<*const Requires>) -> bool {
+        let Need::Requirement(one, ..) = need else {
+            return false;
+        };
+        // What needs each other can be had together.
+        if asked.contains(&std::ptr::from_ref(one)) {
+            return false;
+        }
+        asked.push(one);
+        let never = self.candidates(need).iter().all(|&item| {
+            let Item::Offered(catalog, ..) = item else {
+                return false;
+            };
+            let operator = self.operator(item);
+            let checks = self.only_checks(operator.package);
+            let mut needs = operator.requires.iter();
+            needs.any(|need| {
+                self.is_never_met(Need::Requirement(need, Some(catalog), checks), asked)
+            })
+        });
+        asked.pop();
+        never
     }
 
     /// What only one item can have. Whatever upgrades an installed CSV takes its place.
@@ -368,9 +393,14 @@ impl<'a> Oracle<'a> {
 
     /// Whether the needs of a package's bundles are met by Subscriptions only.
     fn only_checks(&self, package: &str) -> bool {
-        let mut own = self.subscriptions_to(package).peekable();
-        own.peek().is_some()
-            && own.all(|subscription| subscription.dependencies.as_deref() == Some("Require"))
+        let requires = |one: &SubscriptionInput| one.dependencies.as_deref() == Some("Require");
+        let mut own = self.subscriptions_to(package);
+        let mut others = self.subscriptions_to(package);
+        own.any(requires) && others.all(|one| requires(one) || self.of_subscription(one).is_empty())
+    }
+
+    fn gets_nothing(&self, one: &SubscriptionInput) -> bool {
+        self.aside.borrow().contains(&one.name) || self.of_subscription(one).is_empty()
     }
 
     fn subscriptions_to(&self, package: &str) -> impl Iterator<Item = &'a SubscriptionInput> {
@@ -413,14 +443,11 @@ impl<'a> Oracle<'a> {
             }
         });
         // But not for what somebody gets, if whoever pins it gets nothing at all.
-        let gets_nothing = |one: &SubscriptionInput| {
-            self.aside.borrow().contains(&one.name) || self.of_subscription(one).is_empty()
-        };
         let is_held = |item: &Item| {
             let operator = self.operator(*item);
             let own = self.subscriptions_to(operator.package);
             let mut pinning = own.filter(|one| !wants(one, operator.version)).peekable();
-            pinning.peek().is_some() && pinning.all(gets_nothing)
+            pinning.peek().is_some() && pinning.all(|one| self.gets_nothing(one))
         };
         // What others skip comes only if somebody asks for it, and then serves all.
         let is_skipped = |item: &Item| match *item {
