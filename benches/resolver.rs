@@ -282,6 +282,7 @@ fn request<'a>(
         }],
         installed: installed.to_vec(),
         subscriptions: subscriptions.to_vec(),
+        held: Vec::new(),
     }
 }
 

@@ -48,12 +48,14 @@ pub use course::{Course, course};
 pub use curation::{Curation, CurationError};
 pub use explanation::{Change, Explanation, Reason};
 pub use features::Features;
-pub use objects::{Listing, ObjectKey, ReadOut, Unreadable, catalogs, installed, subscriptions};
+pub use objects::{
+    Listing, ObjectKey, ReadOut, Unreadable, catalogs, held, installed, subscriptions,
+};
 pub use package::{Bundle, Channel, Malformed, Package};
 pub use predicate::{Reach, Requirement};
 pub use progress::fails_after;
 pub use request::{
-    Catalog, CatalogKey, Contents, Dependencies, Installed, Progress, Request, Subscription,
+    Catalog, CatalogKey, Contents, Dependencies, Held, Installed, Progress, Request, Subscription,
 };
 pub use resolve::{resolve, solve};
 pub use snapshot::{Packages, Snapshot};

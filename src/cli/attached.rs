@@ -85,6 +85,7 @@ impl Supply for Attached {
             installed: resolver::installed(&csvs, &subscriptions, Some(&Time(Timestamp::now())))
                 .items,
             subscriptions: resolver::subscriptions(&subscriptions).items,
+            held: resolver::held(&subscriptions),
             exclude_global: self.0.excludes_global(namespace),
         }
     }

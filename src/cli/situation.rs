@@ -28,7 +28,7 @@ use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::Subscription as SubscriptionObject;
 use crate::publish::Progress as _;
 use crate::resolver::{
-    self, Catalog, CatalogKey, Contents, Installed, ReadOut, Request, Snapshot, Subscription,
+    self, Catalog, CatalogKey, Contents, Held, Installed, ReadOut, Request, Snapshot, Subscription,
     Unreadable,
 };
 use crate::version::Version;
@@ -47,6 +47,8 @@ pub(super) struct Situation {
     pub(super) subscriptions: Vec<Subscription>,
     /// Subscriptions that cannot be understood.
     pub(super) broken: Vec<Unreadable>,
+    /// The packages of those.
+    held: Vec<Held>,
     /// The `OperatorGroup`s of the namespace, as far as they are known.
     groups: Vec<OperatorGroup>,
 }
@@ -71,6 +73,7 @@ impl Situation {
             catalogs: catalogs.collect(),
             installed: self.installed.clone(),
             subscriptions,
+            held: self.held.clone(),
         }
     }
 
@@ -209,7 +212,11 @@ async fn open_all(
     let listings = resolver::catalogs(objects);
     warn(&listings.problems);
     let sources = session.sources()?;
-    let mut opened = Vec::new();
+    let mut opened: Vec<Open> = listings
+        .problems
+        .iter()
+        .map(catalogs::offering_nothing)
+        .collect();
     for listing in listings.items {
         let own = &listing.key.namespace;
         let is_global = situation.global_namespaces.contains(own) && !situation.exclude_global;
@@ -257,7 +264,7 @@ async fn of_objects(
     let keys: Vec<CatalogKey> = named.iter().map(|(key, _)| key.clone()).collect();
     catalogs::settle(&mut subscriptions, &keys);
     let (sources, bars) = (session.sources()?, session.bars.as_ref());
-    let catalogs = catalogs::open(named, &listings.items, &sources, bars).await?;
+    let catalogs = catalogs::open(named, &listings, &sources, bars).await?;
     Ok(Situation {
         namespace,
         exclude_global: objects.groups.iter().any(OperatorGroup::excludes_global),
@@ -268,6 +275,7 @@ async fn of_objects(
         installed: installed.items,
         subscriptions,
         broken,
+        held: resolver::held(&objects.subscriptions),
         groups: objects.groups,
     })
 }

@@ -94,6 +94,11 @@ pub(super) enum Obstacle {
     },
     /// The catalog has the package, but offers only others (`spec.packages`).
     Curated { catalog: usize, package: String },
+    /// A Subscription to the package cannot be understood, and may hold it to versions of its own.
+    Held {
+        package: String,
+        subscription: String,
+    },
     /// The package has no such channel.
     NoChannel {
         catalog: usize,
@@ -337,6 +342,16 @@ impl Market<'_> {
         })
     }
 
+    /// A package of which nobody knows what its Subscription wants.
+    fn held(&self, package: &str) -> Option<Obstacle> {
+        let mut held = self.request.held.iter();
+        let first = held.find(|held| held.package == package)?;
+        Some(Obstacle::Held {
+            package: first.package.clone(),
+            subscription: first.subscription.clone(),
+        })
+    }
+
     /// A package that a catalog has and does not serve.
     fn left_out(&self, catalog: usize, package: &str) -> Option<Obstacle> {
         let snapshot = self.catalog(catalog).contents.snapshot()?;
@@ -404,6 +419,12 @@ impl Market<'_> {
                     };
                     if !found.obstacles.contains(&curated) {
                         found.obstacles.push(curated);
+                    }
+                    continue;
+                }
+                if let Some(held) = self.held(name) {
+                    if !found.obstacles.contains(&held) {
+                        found.obstacles.push(held);
                     }
                     continue;
                 }

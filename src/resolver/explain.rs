@@ -1,8 +1,13 @@
 //! From what is stuck to its explanation.
 
+use std::collections::BTreeSet;
+
+use super::candidates::Obstacle;
 use super::explanation::{Explanation, Reason};
 use super::nearest::{self, Tries};
-use super::problem::Problem;
+use super::problem::{Problem, What};
+use super::proof::Proof;
+use super::request::CatalogKey;
 use super::resolve::Stuck;
 use super::story::Story;
 use super::tree;
@@ -38,6 +43,15 @@ pub(super) fn explain(problem: &Problem<'_>, stuck: &Stuck, tries: Option<&Tries
             ));
         }
     }
+    if tries.is_some() && nearest.is_empty() {
+        let steps = next_steps(problem, proof);
+        if !steps.is_empty() {
+            story.lines.push("What to do next:".to_owned());
+            story
+                .lines
+                .extend(steps.iter().map(|step| format!("  - {step}")));
+        }
+    }
     let lines = story.lines.iter();
     let lines: Vec<String> = lines.map(|line| in_one_line(line, LINE)).collect();
     Explanation {
@@ -46,6 +60,45 @@ pub(super) fn explain(problem: &Problem<'_>, stuck: &Stuck, tries: Option<&Tries
         text: lines.join("\n"),
         nearest,
         tree: tree::reason(problem, &proof.tree),
+    }
+}
+
+/// How many steps are told.
+const STEPS: usize = 3;
+
+/// What people can do where no change of Subscriptions helps: look after catalogs, or find others.
+fn next_steps(problem: &Problem<'_>, proof: &Proof) -> BTreeSet<String> {
+    let mut steps = BTreeSet::new();
+    let inner = proof.needs.iter().map(|(_, need)| need);
+    for need in inner.chain(&proof.roots).map(|need| &problem.needs[*need]) {
+        for obstacle in &need.obstacles {
+            steps.extend(step(problem, obstacle));
+        }
+        if let What::Requirement { requirement, .. } = &need.what
+            && need.candidates.is_empty()
+            && need.obstacles.is_empty()
+        {
+            steps.insert(format!("add a catalog that has {requirement}"));
+        }
+    }
+    steps.into_iter().take(STEPS).collect()
+}
+
+fn step(problem: &Problem<'_>, obstacle: &Obstacle) -> Option<String> {
+    let key = |catalog: &usize| &problem.market.catalog(*catalog).key;
+    match obstacle {
+        Obstacle::UnreadableCatalog { catalog, .. } => {
+            let CatalogKey { namespace, name } = key(catalog);
+            Some(format!(
+                "mend catalog {}: `kubectl describe catalogsource {name} -n {namespace}` tells what is wrong with it",
+                key(catalog)
+            ))
+        }
+        Obstacle::Malformed { catalog, .. } | Obstacle::LeftOut { catalog, .. } => Some(format!(
+            "tell whoever publishes catalog {}, who has to mend it; `chandler catalog lint` shows them what is wrong",
+            key(catalog)
+        )),
+        _ => None,
     }
 }
 

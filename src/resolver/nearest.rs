@@ -8,7 +8,7 @@ use super::budget::Effort;
 use super::candidates::{Bar, Obstacle};
 use super::explanation::Change;
 use super::market::Patiences;
-use super::problem::{Origin, Problem};
+use super::problem::{NeedId, Origin, Problem, What};
 use super::request::{CatalogKey, Dependencies, Request, Subscription};
 use super::resolve::{How, Stuck, Try, resolve_with};
 use super::solution::{Component, Resolution, Solution};
@@ -23,6 +23,9 @@ const TRIED: usize = 40;
 /// How many changes are tried on a whole request: where hundreds of Subscriptions are in each other's way,
 /// advice for a few of them has to do.
 const TRIED_ON_ALL: usize = 30;
+/// How many Subscriptions and installed operators are looked at in all tries for a request together: what is installed is
+/// looked at in each of them.
+const LOOKED_AT: usize = 20_000;
 /// For how many answers the patience with packages lasts that all tries share. Most tries look at what few
 /// Subscriptions need.
 const ANSWERS: usize = 4;
@@ -36,8 +39,10 @@ const TYPOS: usize = 2;
 pub(super) struct Tries {
     /// How many changes were tried on the whole request.
     on_all: Cell<usize>,
-    /// The Subscriptions that are not met as things are.
-    unmet: OnceCell<BTreeSet<String>>,
+    /// What people are without as things are.
+    missing: OnceCell<BTreeSet<String>>,
+    /// How many Subscriptions and installed operators were looked at in all tries.
+    looked_at: Cell<usize>,
     patience: Rc<Patiences>,
 }
 
@@ -45,7 +50,8 @@ impl Tries {
     pub(super) fn new() -> Self {
         Self {
             on_all: Cell::default(),
-            unmet: OnceCell::new(),
+            missing: OnceCell::new(),
+            looked_at: Cell::default(),
             patience: Patiences::for_answers(ANSWERS),
         }
     }
@@ -56,11 +62,18 @@ impl Tries {
         self.on_all.get() <= TRIED_ON_ALL
     }
 
-    /// The Subscriptions that are not met without any change, found out once.
-    fn unmet_before(&self, problem: &Problem<'_>) -> &BTreeSet<String> {
-        self.unmet.get_or_init(|| {
+    /// Whether there is time to try a request, however small the change.
+    fn may_try(&self, request: &Request<'_>) -> bool {
+        let size = 1 + request.subscriptions.len() + request.installed.len();
+        self.looked_at.set(self.looked_at.get() + size);
+        self.looked_at.get() <= LOOKED_AT
+    }
+
+    /// What people are without if nothing changes, found out once.
+    fn missing_before(&self, problem: &Problem<'_>) -> &BTreeSet<String> {
+        self.missing.get_or_init(|| {
             let cache = &problem.market.cache;
-            unmet(&resolve_with(problem.request(), cache, How::Solving))
+            missing(&resolve_with(problem.request(), cache, How::Solving))
         })
     }
 }
@@ -110,13 +123,16 @@ pub(super) fn changes(problem: &Problem<'_>, stuck: &Stuck, tries: &Tries) -> Ve
         few.extend(edit.subscription().filter(|at| !stuck.core.contains(at)));
         let cache = &problem.market.cache;
         let request = edited(problem, Some(&few), &edit);
+        if !tries.may_try(&request) {
+            break;
+        }
         let alone = resolve_with(&request, cache, how);
         let Some(gives) = gives(problem, stuck, &edit, &alone) else {
             continue;
         };
         let is_all = few.len() == problem.request().subscriptions.len();
         let gives = if is_all {
-            Some(gives)
+            is_fair(problem, &alone, tries).then_some(gives)
         } else {
             beside_all(problem, stuck, &edit, tries, how)
         };
@@ -149,17 +165,20 @@ fn beside_all(
     let request = edited(problem, None, edit);
     let whole = resolve_with(&request, &problem.market.cache, how);
     let gives = gives(problem, stuck, edit, &whole)?;
-    let is_fair = unmet(&whole).is_subset(tries.unmet_before(problem));
-    is_fair.then_some(gives)
+    is_fair(problem, &whole, tries).then_some(gives)
 }
 
-/// The Subscriptions that are not met.
-fn unmet(resolution: &Resolution) -> BTreeSet<String> {
+/// Whether nobody is worse off than as things are.
+fn is_fair(problem: &Problem<'_>, resolution: &Resolution, tries: &Tries) -> bool {
+    missing(resolution).is_subset(tries.missing_before(problem))
+}
+
+/// What people are without: the Subscriptions that are not met, and what installed operators lack.
+fn missing(resolution: &Resolution) -> BTreeSet<String> {
     let components = resolution.components.iter();
     let unsolvable = components.filter(|component| matches!(component, Component::Unsolvable(_)));
-    unsolvable
-        .flat_map(|component| component.subscriptions().to_vec())
-        .collect()
+    let unmet = unsolvable.flat_map(|component| component.subscriptions().to_vec());
+    unmet.chain(resolution.lacking.iter().cloned()).collect()
 }
 
 /// The changes that are worth a try: small ones of the Subscriptions themselves, then of others,
@@ -179,6 +198,11 @@ fn edits(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Edit> {
         let inner = proof.needs.iter().map(|(_, need)| *need);
         inner.chain(proof.roots.iter().copied())
     });
+    let own = |need: NeedId| match problem.needs[need].what {
+        What::Subscription(at) => problem.present.current.get(at).copied().flatten(),
+        What::Requirement { .. } => None,
+    };
+    let mut begin_anew = Vec::new();
     let mut kubernetes: BTreeSet<&Version> = BTreeSet::new();
     for need in needs {
         for obstacle in &problem.needs[need].obstacles {
@@ -196,6 +220,8 @@ fn edits(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Edit> {
                     why: Bar::Pinned(at),
                     ..
                 } => edits.push(Edit::AnyVersion(*at)),
+                // Where no way leads, one can begin anew.
+                Obstacle::NoPath => begin_anew.extend(own(need)),
                 _ => {}
             }
         }
@@ -205,6 +231,7 @@ fn edits(problem: &Problem<'_>, stuck: &Stuck) -> Vec<Edit> {
     let few = kubernetes.iter().copied().take(UPDATES);
     let versions: BTreeSet<&Version> = few.chain(last).collect();
     edits.extend(versions.into_iter().cloned().map(Edit::Kubernetes));
+    edits.extend(begin_anew.into_iter().map(Edit::Uninstall));
     for &fact in proof.iter().flat_map(|proof| &proof.facts) {
         if let Origin::Installed(at) = problem.choices[fact].origin {
             edits.push(Edit::Uninstall(at));

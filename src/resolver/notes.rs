@@ -21,11 +21,7 @@ pub(super) fn notes(
     }
     for &choice in choices {
         match &problem.choices[choice].origin {
-            Origin::Installed(at) => {
-                let lacking = problem.lacking.iter().filter(|(lacks, _)| lacks == at);
-                let name = &problem.installed(*at).name;
-                notes.extend(lacking.map(|(_, what)| format!("installed {name} {what}")));
-            }
+            Origin::Installed(_) => {}
             Origin::Offered(offer) => {
                 let catalog = problem.market.catalog(offer.catalog);
                 if let Contents::Stale(_, problem) = catalog.contents {
@@ -55,20 +51,37 @@ pub(super) fn notes(
             }
         }
     }
-    for (fact, need) in ignored {
-        if let What::Requirement { requirement, .. } = &problem.needs[*need].what {
-            notes.push(format!(
-                "installed {} needs {requirement}, which cannot be had beside what else is installed",
-                problem.name(*fact)
-            ));
-        }
-    }
+    notes.extend(lacking(problem, choices, ignored));
     let mut seen = BTreeSet::new();
     notes.retain(|note| seen.insert(note.clone()));
     notes
         .into_iter()
         .map(|note| in_one_line(&note, SUMMARY))
         .collect()
+}
+
+/// What installed operators need that are among these choices, and do not get.
+pub(super) fn lacking(
+    problem: &Problem<'_>,
+    choices: &BTreeSet<ChoiceId>,
+    ignored: &[(ChoiceId, NeedId)],
+) -> Vec<String> {
+    let never = problem.lacking.iter().filter(|(at, _)| {
+        let own = problem.installed.get(at);
+        own.is_some_and(|choice| choices.contains(choice))
+    });
+    let never = never.map(|(at, what)| format!("installed {} {what}", problem.installed(*at).name));
+    let ignored = ignored
+        .iter()
+        .filter(|(choice, _)| choices.contains(choice));
+    let ignored = ignored.filter_map(|(choice, need)| match &problem.needs[*need].what {
+        What::Requirement { requirement, .. } => Some(format!(
+            "installed {} needs {requirement}, which cannot be had beside what else is installed",
+            problem.name(*choice)
+        )),
+        What::Subscription(_) => None,
+    });
+    never.chain(ignored).collect()
 }
 
 fn of_subscription(

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::curation::Curation;
 use super::features::Features;
 use super::progress::progress;
-use super::request::{CatalogKey, Dependencies, Installed, Subscription};
+use super::request::{CatalogKey, Dependencies, Held, Installed, Subscription};
 use crate::api::catalog_source::CatalogSource;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::apis::{ApiServiceDescription, CrdDescription};
@@ -105,6 +105,19 @@ pub fn subscriptions(objects: &[SubscriptionObject]) -> ReadOut<Subscription> {
         }
     }
     read
+}
+
+/// The packages of those Subscriptions that [`subscriptions`] leaves out because they cannot be understood.
+pub fn held(objects: &[SubscriptionObject]) -> Vec<Held> {
+    let staying = objects
+        .iter()
+        .filter(|object| object.metadata.deletion_timestamp.is_none());
+    let unreadable = staying.filter(|object| subscription(object).is_err());
+    let held = unreadable.map(|object| Held {
+        package: object.spec.name.clone(),
+        subscription: object.name_any(),
+    });
+    held.filter(|held| !held.package.is_empty()).collect()
 }
 
 fn subscription(object: &SubscriptionObject) -> Result<Subscription, Unreadable> {

@@ -118,7 +118,14 @@ impl Successors {
         }
         let mut next = vec![None; installed.len()];
         let mut replaces_another = vec![false; installed.len()];
-        for (at, csv) in installed.iter().enumerate().rev() {
+        // Of several that replace one, one that runs comes first, and then the newest: in which order they are listed
+        // decides nothing.
+        let mut by_rank: Vec<(usize, &Installed)> = installed.iter().enumerate().collect();
+        by_rank.sort_by_key(|(_, csv)| {
+            let runs = csv.progress == Progress::Succeeded;
+            (runs, &csv.version, &csv.name)
+        });
+        for (at, csv) in by_rank {
             if let Some(&replaced) = names.get(csv.replaces.as_str())
                 && replaced != at
             {

@@ -585,7 +585,27 @@ impl<'r> Problem<'r> {
             let version = offer.bundle().version.as_ref();
             self.pinning(&offer.package.name, version)
         });
-        held.filter(|at| holders.contains(at)).collect()
+        let held = held.filter(|at| holders.contains(at));
+        held.chain(self.allow_in_vain(aside)).collect()
+    }
+
+    /// Of Subscriptions that are set aside those that would have needs installed which another one of the package
+    /// forbids, who has something or gets it.
+    fn allow_in_vain(&self, aside: &BTreeSet<usize>) -> Vec<usize> {
+        let counts = |at: usize| !aside.contains(&at) || self.present.current[at].is_some();
+        let is_forbidden = |at: &usize| {
+            let package = &self.subscription(*at).package;
+            let mut own = self.market.subscriptions_to(package).iter();
+            own.any(|&other| {
+                let policy = self.subscription(other).dependencies;
+                policy == Dependencies::Require && counts(other)
+            })
+        };
+        let allows = |at: &usize| self.subscription(*at).dependencies == Dependencies::Install;
+        let aside = aside.iter().copied();
+        aside
+            .filter(|at| allows(at) && !self.is_hopeless(*at) && is_forbidden(at))
+            .collect()
     }
 
     /// The packages of which every Subscription that may get something wants the needs to be checked and nothing to be
@@ -599,7 +619,7 @@ impl<'r> Problem<'r> {
         let mut packages: HashSet<&'r str> = of(Dependencies::Require)
             .map(|(_, it)| it.package.as_str())
             .collect();
-        for (_, it) in of(Dependencies::Install).filter(|(at, _)| !self.lacks_candidates(*at)) {
+        for (_, it) in of(Dependencies::Install).filter(|(at, _)| !self.is_hopeless(*at)) {
             packages.remove(it.package.as_str());
         }
         packages
@@ -681,8 +701,9 @@ fn never_met(problem: &Problem<'_>, asked: &[NeedId]) -> HashSet<NeedId> {
     let candidates = |need: NeedId| problem.needs[need].candidates.iter().copied();
     // What is installed is there, whatever it lacks.
     let offered = |choice: &ChoiceId| !problem.is_installed(*choice);
-    let mut all: Vec<NeedId> = asked.to_vec();
-    let mut known: HashSet<NeedId> = all.iter().copied().collect();
+    let mut known: HashSet<NeedId> = HashSet::new();
+    let asked = asked.iter().copied();
+    let mut all: Vec<NeedId> = asked.filter(|need| known.insert(*need)).collect();
     let mut next = 0;
     while let Some(&need) = all.get(next) {
         next += 1;
@@ -691,23 +712,43 @@ fn never_met(problem: &Problem<'_>, asked: &[NeedId]) -> HashSet<NeedId> {
             all.extend(needs.filter(|need| known.insert(*need)));
         }
     }
-    let mut never: HashSet<NeedId> = HashSet::new();
-    loop {
-        let before = never.len();
-        // Those that were found last are the deepest.
-        for &need in all.iter().rev().filter(|need| !problem.is_too_much(**need)) {
-            let fails = |choice: ChoiceId| {
-                let mut needs = problem.choices[choice].needs.iter();
-                offered(&choice) && needs.any(|need| never.contains(need))
-            };
-            if !never.contains(&need) && candidates(need).all(fails) {
-                never.insert(need);
+    // How many candidates of each need may still do, and in which needs a choice is a candidate.
+    let mut left: HashMap<NeedId, usize> = HashMap::new();
+    let mut hopes: HashMap<ChoiceId, Vec<NeedId>> = HashMap::new();
+    let mut needed_by: HashMap<NeedId, Vec<ChoiceId>> = HashMap::new();
+    for &need in &all {
+        left.insert(need, problem.needs[need].candidates.len());
+        for choice in candidates(need).filter(offered) {
+            let known = hopes.entry(choice).or_default();
+            if known.is_empty() {
+                for &inner in &problem.choices[choice].needs {
+                    needed_by.entry(inner).or_default().push(choice);
+                }
             }
-        }
-        if never.len() == before {
-            return never;
+            known.push(need);
         }
     }
+    let mut lost: Vec<NeedId> = all
+        .into_iter()
+        .filter(|need| left.get(need) == Some(&0) && !problem.is_too_much(*need))
+        .collect();
+    let mut never: HashSet<NeedId> = HashSet::new();
+    while let Some(need) = lost.pop() {
+        if !never.insert(need) {
+            continue;
+        }
+        for choice in needed_by.remove(&need).unwrap_or_default() {
+            // Once: the first need that it lacks takes it away from all who hoped for it.
+            for hoping in hopes.remove(&choice).unwrap_or_default() {
+                let left = left.entry(hoping).or_default();
+                *left = left.saturating_sub(1);
+                if *left == 0 {
+                    lost.push(hoping);
+                }
+            }
+        }
+    }
+    never
 }
 
 /// Subscriptions and facts that have to be looked at together.

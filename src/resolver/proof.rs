@@ -287,13 +287,13 @@ impl DependencyProvider for Provider<'_, '_> {
                 let held = slots.filter(|slot| self.held.get(slot) == Some(fact));
                 self.depends(
                     held.map(pin(*fact))
-                        .chain(all(task.needs_of_fact(problem, *fact))),
+                        .chain(all(task.needs_of(problem, *fact))),
                 )
             }
             Item::Need(need) => match candidate(problem, *need, *version) {
                 Some(choice) if !self.facts.contains(&choice) => {
                     let slots = problem.choices[choice].slots.iter().copied();
-                    let needs = all(problem.choices[choice].needs.clone());
+                    let needs = all(task.needs_of(problem, choice));
                     self.depends(slots.map(pin(choice)).chain(needs))
                 }
                 // A fact is there whoever needs it.

@@ -29,6 +29,17 @@ pub struct Request<'a> {
     pub installed: Vec<Installed>,
     /// The Subscriptions of the namespace.
     pub subscriptions: Vec<Subscription>,
+    /// Packages whose Subscriptions cannot be understood: nothing new of them is installed for others.
+    pub held: Vec<Held>,
+}
+
+/// A package whose Subscription cannot be understood. It may forbid what others would have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The package.
+    pub package: String,
+    /// The name of the Subscription.
+    pub subscription: String,
 }
 
 /// A catalog's namespace and name.

@@ -1,6 +1,6 @@
 //! From a request to its outcomes: every group for itself, and what cannot be solved set aside.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::rc::Rc;
 
 use super::budget::Effort;
@@ -9,9 +9,10 @@ use super::group::split;
 use super::held_back::held_back;
 use super::market::{Cache, Patiences};
 use super::nearest::Tries;
+use super::notes;
 use super::problem::{ChoiceId, Group, NeedId, Problem};
 use super::proof::{Proof, Verdict, prove, refute};
-use super::request::Request;
+use super::request::{Dependencies, Request};
 use super::search::{Answer, Selection, Task, search};
 use super::solution::{Component, Resolution, Solution};
 
@@ -63,29 +64,43 @@ const ROUNDS: usize = 4;
 /// As [`resolve`], with packages that were read before. Looking for the nearest change that works
 /// resolves changed requests, whose own failures nobody reads.
 pub(super) fn resolve_with(request: &Request<'_>, cache: &Rc<Cache>, how: How<'_>) -> Resolution {
-    let components = match how {
+    let (components, lacking) = match how {
         // Reasons and advice are looked for once, when it is known who gets nothing: looking for them costs
         // more than anything else.
-        How::Explaining => {
-            let given_up = if may_hold_others_up(request) {
-                solve_in_rounds(request, cache, How::Solving).1
-            } else {
-                BTreeSet::new()
-            };
-            solve_groups(request, cache, how, &given_up).components
-        }
-        How::Solving | How::Trying(_) => solve_in_rounds(request, cache, how).0,
+        How::Explaining => explain_all(request, cache),
+        How::Solving | How::Trying(_) => solve_in_rounds(request, cache, how).0.told(),
     };
     Resolution {
         namespace: request.namespace.clone(),
         components,
+        lacking,
     }
 }
 
-/// Whether a Subscription holds a package to versions of its own.
+fn explain_all(request: &Request<'_>, cache: &Rc<Cache>) -> (Vec<Component>, Vec<String>) {
+    if !may_hold_others_up(request) {
+        let round = solve_groups(request, cache, How::Explaining, &Known::default());
+        if round.spared.is_empty() {
+            return round.told();
+        }
+    }
+    let known = solve_in_rounds(request, cache, How::Solving).1;
+    solve_groups(request, cache, How::Explaining, &known).told()
+}
+
+/// Whether a Subscription holds a package to versions of its own, or forbids to install what is needed.
 fn may_hold_others_up(request: &Request<'_>) -> bool {
     let mut subscriptions = request.subscriptions.iter();
-    subscriptions.any(|subscription| subscription.version.is_some())
+    subscriptions.any(|it| it.version.is_some() || it.dependencies == Dependencies::Require)
+}
+
+/// What is known of Subscriptions, by their positions in the request, after all was solved once.
+#[derive(Clone, Default)]
+pub(super) struct Known {
+    /// Those that get nothing: what they hold a package to counts no longer for what others get.
+    pub(super) given_up: BTreeSet<usize>,
+    /// Those that get something whoever else does not: they are not set aside for the sake of others.
+    firm: BTreeSet<usize>,
 }
 
 /// How often is looked whether a Subscription that was given up with others gets something beside them.
@@ -94,75 +109,91 @@ const TAKEN_BACK: usize = 16;
 /// What came of one round.
 struct Round {
     components: Vec<Component>,
+    /// What installed operators lack.
+    lacking: Vec<String>,
     /// The Subscriptions that got nothing.
     aside: BTreeSet<usize>,
     /// Those of them that held others up who can go on without them.
     in_vain: BTreeSet<usize>,
+    /// Those of them that get something beside all others, once it is known who else gets nothing.
+    spared: BTreeSet<usize>,
 }
 
-/// Solves all groups, and again without what Subscriptions ask for that hold others up and get nothing. These
-/// are told beside what comes of it.
-fn solve_in_rounds(
-    request: &Request<'_>,
-    cache: &Rc<Cache>,
-    how: How<'_>,
-) -> (Vec<Component>, BTreeSet<usize>) {
-    let mut given_up = BTreeSet::new();
-    let mut round = solve_groups(request, cache, how, &given_up);
-    let mut rounds = 1;
-    while !round.in_vain.is_empty() && rounds < ROUNDS {
-        given_up.extend(&round.in_vain);
-        round = solve_groups(request, cache, how, &given_up);
-        rounds += 1;
+impl Round {
+    /// What is told of it.
+    fn told(self) -> (Vec<Component>, Vec<String>) {
+        (self.components, self.lacking)
     }
-    let mut solve = |given_up: &BTreeSet<usize>| solve_groups(request, cache, how, given_up);
-    take_back(request, round, given_up, &mut solve)
+}
+
+/// Solves all groups, and again with what is known then: without what Subscriptions ask for that hold others up and get
+/// nothing, and with those firm that were set aside for nothing. That is told beside what comes of it.
+fn solve_in_rounds(request: &Request<'_>, cache: &Rc<Cache>, how: How<'_>) -> (Round, Known) {
+    let mut solve = |known: &mut Known| {
+        let mut round = solve_groups(request, cache, how, known);
+        for _ in 1..ROUNDS {
+            if round.spared.is_empty() {
+                break;
+            }
+            known.firm.extend(&round.spared);
+            round = solve_groups(request, cache, how, known);
+        }
+        round
+    };
+    let mut known = Known::default();
+    let mut round = solve(&mut known);
+    for _ in 1..ROUNDS {
+        if round.in_vain.is_empty() {
+            break;
+        }
+        known.given_up.extend(&round.in_vain);
+        round = solve(&mut known);
+    }
+    take_back(request, round, known, &mut solve)
 }
 
 /// Of Subscriptions that were given up together, one may have got nothing only because of another. It counts again.
 fn take_back(
     request: &Request<'_>,
     mut round: Round,
-    mut given_up: BTreeSet<usize>,
-    solve: &mut dyn FnMut(&BTreeSet<usize>) -> Round,
-) -> (Vec<Component>, BTreeSet<usize>) {
-    let mut by_name: Vec<usize> = given_up.iter().copied().collect();
+    mut known: Known,
+    solve: &mut dyn FnMut(&mut Known) -> Round,
+) -> (Round, Known) {
+    let mut by_name: Vec<usize> = known.given_up.iter().copied().collect();
     by_name.sort_by_key(|&at| &request.subscriptions[at].name);
     let mut tries = TAKEN_BACK;
     loop {
-        let before = given_up.len();
+        let before = known.given_up.len();
         for &at in &by_name {
             // Who is given up alone was so because of nobody else.
-            if given_up.len() < 2 || tries == 0 {
-                return (round.components, given_up);
+            if known.given_up.len() < 2 || tries == 0 {
+                return (round, known);
             }
-            let mut fewer = given_up.clone();
-            if !fewer.remove(&at) {
+            let mut fewer = known.clone();
+            if !fewer.given_up.remove(&at) {
                 continue;
             }
             tries -= 1;
-            let with_it = solve(&fewer);
+            let with_it = solve(&mut fewer);
             if with_it.in_vain.is_empty() && !with_it.aside.contains(&at) {
-                (round, given_up) = (with_it, fewer);
+                (round, known) = (with_it, fewer);
             }
         }
-        if given_up.len() == before {
-            return (round.components, given_up);
+        if known.given_up.len() == before {
+            return (round, known);
         }
     }
 }
 
 /// Solves all groups, with what Subscriptions ask for that are given up not counting for others.
-fn solve_groups(
-    request: &Request<'_>,
-    cache: &Rc<Cache>,
-    how: How<'_>,
-    given_up: &BTreeSet<usize>,
-) -> Round {
+fn solve_groups(request: &Request<'_>, cache: &Rc<Cache>, how: How<'_>, known: &Known) -> Round {
     let tries = matches!(how, How::Explaining).then(Tries::new);
-    let mut problem = Problem::new(request, cache.clone(), how.patience(), given_up);
+    let mut problem = Problem::new(request, cache.clone(), how.patience(), &known.given_up);
     let mut components = Vec::new();
     let mut all_aside = BTreeSet::new();
+    let mut together = Vec::new();
+    let mut chosen = HashSet::new();
+    let mut lacking = Vec::new();
     let everyone: Vec<usize> = (0..request.subscriptions.len()).collect();
     let mut open = VecDeque::from(split(&problem, &everyone, &problem.present.facts()));
     while let Some(group) = open.pop_front() {
@@ -172,8 +203,10 @@ fn solve_groups(
             How::Trying(shared) => shared.effort,
             How::Explaining | How::Solving => &own,
         };
-        match settle(&problem, &group, effort, how) {
+        match settle(&problem, &group, &known.firm, effort, how) {
             Settled::Solved(selection, ignored) => {
+                chosen.extend(selection.choices.iter().copied());
+                lacking.extend(notes::lacking(&problem, &selection.choices, &ignored));
                 let mut solution = Solution::new(&problem, &group, &selection, &ignored);
                 if tries.is_some() {
                     let settled = Outcome {
@@ -202,6 +235,7 @@ fn solve_groups(
                     .collect();
                 problem.set_aside(&aside);
                 all_aside.extend(&aside);
+                together.push(stuck.aside);
                 // What is set aside keeps what it has.
                 let kept = aside
                     .iter()
@@ -212,11 +246,86 @@ fn solve_groups(
         }
     }
     components.sort_by(|a, b| a.subscriptions().cmp(b.subscriptions()));
+    let spared = spared(&problem, &together, &all_aside, &chosen, how);
+    let mut in_vain = problem.hold_in_vain(&all_aside);
+    in_vain.retain(|at| !spared.contains(at));
     Round {
         components,
-        in_vain: problem.hold_in_vain(&all_aside),
+        lacking,
+        in_vain,
         aside: all_aside,
+        spared,
     }
+}
+
+/// How many Subscriptions that were set aside are tried once more.
+const SECOND_CHANCES: usize = 32;
+
+/// Of Subscriptions that were set aside together, those that get something beside all others, now that it is known who
+/// does not: what they want is there anyway, or they are the only one of them that can have it. Where several could, which
+/// of them is to go is not ours to decide.
+fn spared(
+    problem: &Problem<'_>,
+    together: &[Vec<usize>],
+    aside: &BTreeSet<usize>,
+    chosen: &HashSet<ChoiceId>,
+    how: How<'_>,
+) -> BTreeSet<usize> {
+    let mut spared = BTreeSet::new();
+    let mut left = SECOND_CHANCES;
+    for these in together.iter().filter(|these| these.len() > 1) {
+        let is_there = |at: &usize| {
+            let mut wanted = problem.needs[problem.roots[*at]].candidates.iter();
+            wanted.any(|choice| chosen.contains(choice))
+        };
+        let there: Vec<usize> = these.iter().copied().filter(is_there).collect();
+        if !there.is_empty() {
+            spared.extend(there);
+            continue;
+        }
+        if these.len() > left {
+            break;
+        }
+        left -= these.len();
+        let gets_something = |at: &usize| works_beside_others(problem, *at, aside, how);
+        let mut works = these.iter().copied().filter(gets_something);
+        if let (Some(only), None) = (works.next(), works.next()) {
+            spared.insert(only);
+        }
+    }
+    spared
+}
+
+/// Whether a Subscription that is set aside gets something beside all that are not.
+fn works_beside_others(
+    problem: &Problem<'_>,
+    at: usize,
+    aside: &BTreeSet<usize>,
+    how: How<'_>,
+) -> bool {
+    let everyone = 0..problem.request().subscriptions.len();
+    let with_it: Vec<usize> = everyone
+        .filter(|other| *other == at || !aside.contains(other))
+        .collect();
+    let current = |at: &usize| problem.present.current.get(*at).copied().flatten();
+    let kept = aside
+        .iter()
+        .filter(|other| **other != at)
+        .filter_map(current);
+    let facts: BTreeSet<usize> = problem.present.facts().into_iter().chain(kept).collect();
+    let groups = split(problem, &with_it, &facts);
+    let own = groups
+        .into_iter()
+        .find(|group| group.subscriptions.contains(&at));
+    own.is_some_and(|group| {
+        let effort = Effort::new();
+        let effort = match how {
+            How::Trying(shared) => shared.effort,
+            How::Explaining | How::Solving => &effort,
+        };
+        let task = task(problem, &group.subscriptions, &group.facts);
+        matches!(search(problem, &task, effort), Answer::Solution(_))
+    })
 }
 
 /// Why a group has no solution.
@@ -259,7 +368,14 @@ pub(super) fn task(problem: &Problem<'_>, subscriptions: &[usize], facts: &[usiz
     }
 }
 
-fn settle(problem: &Problem<'_>, group: &Group, effort: &Effort, how: How<'_>) -> Settled {
+fn settle(
+    problem: &Problem<'_>,
+    group: &Group,
+    firm: &BTreeSet<usize>,
+    effort: &Effort,
+    how: How<'_>,
+) -> Settled {
+    let standing = Standing { problem, firm };
     let mut task = task(problem, &group.subscriptions, &group.facts);
     // Whom it is due to is found out with an effort of its own: however hard it was to see that there is no
     // solution, nobody is set aside who has nothing to do with that.
@@ -297,7 +413,7 @@ fn settle(problem: &Problem<'_>, group: &Group, effort: &Effort, how: How<'_>) -
                 }
             },
         };
-        let core = core(problem, &task, suspects, second);
+        let core = core(&standing, &task, suspects, second);
         if core.is_empty() && ignore(problem, &mut task, second) {
             continue;
         }
@@ -307,7 +423,7 @@ fn settle(problem: &Problem<'_>, group: &Group, effort: &Effort, how: How<'_>) -
             core
         };
         let explains = matches!(how, How::Explaining);
-        return Settled::Stuck(stuck(problem, &task, core, explains.then_some(second)));
+        return Settled::Stuck(stuck(&standing, &task, core, explains.then_some(second)));
     }
 }
 
@@ -359,9 +475,31 @@ fn in_proof(
     }
 }
 
-/// Takes out of Subscriptions, one by one from the last, those without which there still is no
-/// solution.
-fn core(problem: &Problem<'_>, whole: &Task, mut core: Vec<usize>, effort: &Effort) -> Vec<usize> {
+/// Who has to go if not all can stay.
+struct Standing<'p, 'r> {
+    problem: &'p Problem<'r>,
+    firm: &'p BTreeSet<usize>,
+}
+
+impl Standing<'_, '_> {
+    /// Whether a Subscription has nothing yet. An operator that runs is not to suffer from one that comes.
+    fn is_new(&self, at: usize) -> bool {
+        let current = self.problem.present.current.get(at).copied().flatten();
+        current.is_none() && !self.firm.contains(&at)
+    }
+}
+
+/// Takes out of Subscriptions, one by one, those without which there still is no solution: newcomers first, so that what
+/// runs counts as long as it is looked for who does not go with it, and from the last name on. They are told by name.
+fn core(
+    standing: &Standing<'_, '_>,
+    whole: &Task,
+    suspects: Vec<usize>,
+    effort: &Effort,
+) -> Vec<usize> {
+    let problem = standing.problem;
+    let mut core = suspects;
+    core.sort_by_key(|at| standing.is_new(*at));
     let mut next = core.len();
     while next > 0 {
         next -= 1;
@@ -371,44 +509,48 @@ fn core(problem: &Problem<'_>, whole: &Task, mut core: Vec<usize>, effort: &Effo
             core = fewer;
         }
     }
+    core.sort_by_key(|&at| &problem.subscription(at).name);
     core
 }
 
-/// What is installed contradicts itself. That is how it is; the rest goes on without the needs of
-/// facts that cannot be met. Says whether there were any.
+/// What is installed contradicts itself. That is how it is; the rest goes on without the needs of what is installed that
+/// cannot be met. Says whether there were any. What is met today stays so: who lacks something is not to lose the rest.
 fn ignore(problem: &Problem<'_>, task: &mut Task, effort: &Effort) -> bool {
     let alone = only(problem, task, &[]);
     let Verdict::Impossible(proof) = refute(problem, &alone, effort) else {
         return false;
     };
-    let facts: BTreeSet<ChoiceId> = task.facts.iter().copied().collect();
+    let is_met = |need: NeedId| {
+        let mut candidates = problem.needs[need].candidates.iter();
+        candidates.any(|choice| problem.is_installed(*choice))
+    };
+    let needs = proof.needs.iter().copied();
+    let (met, unmet): (Vec<_>, Vec<_>) = needs
+        .filter(|(choice, _)| problem.is_installed(*choice))
+        .partition(|(_, need)| is_met(*need));
     let before = task.ignored.len();
-    let needs = proof
-        .needs
-        .iter()
-        .filter(|(choice, _)| facts.contains(choice));
-    task.ignored.extend(needs);
+    task.ignored.extend(unmet);
+    if task.ignored.len() == before {
+        task.ignored.extend(met);
+    }
     task.ignored.len() > before
 }
 
 /// `effort` is what the reason may take, if anybody wants to know it.
-fn stuck(problem: &Problem<'_>, whole: &Task, core: Vec<usize>, effort: Option<&Effort>) -> Stuck {
+fn stuck(
+    standing: &Standing<'_, '_>,
+    whole: &Task,
+    core: Vec<usize>,
+    effort: Option<&Effort>,
+) -> Stuck {
+    let problem = standing.problem;
     // A proof about the core alone has nothing in it that does not matter.
     let proof = effort.map(|effort| refute(problem, &only(problem, whole, &core), effort));
     let proof = proof.and_then(|verdict| match verdict {
         Verdict::Impossible(proof) => Some(proof),
         Verdict::Possible(_) | Verdict::TooHard => None,
     });
-    // An operator that runs is not to suffer from one that comes.
-    let is_new = |at: &usize| {
-        problem
-            .present
-            .current
-            .get(*at)
-            .copied()
-            .flatten()
-            .is_none()
-    };
+    let is_new = |at: &usize| standing.is_new(*at);
     let newcomers: Vec<usize> = core.iter().copied().filter(is_new).collect();
     let aside = if newcomers.is_empty() {
         core.clone()

@@ -25,7 +25,7 @@ pub(super) struct Task {
     pub(super) needs: Vec<NeedId>,
     /// Choices that are in every solution. They may contradict each other: they are what is.
     pub(super) facts: Vec<ChoiceId>,
-    /// Needs of facts that are not looked at.
+    /// Needs of what is installed that are not looked at.
     pub(super) ignored: BTreeSet<(ChoiceId, NeedId)>,
 }
 
@@ -34,16 +34,16 @@ impl Task {
     pub(super) fn all_needs(&self, problem: &Problem<'_>) -> Vec<NeedId> {
         let mut needs = self.needs.clone();
         for &fact in &self.facts {
-            needs.extend(self.needs_of_fact(problem, fact));
+            needs.extend(self.needs_of(problem, fact));
         }
         needs
     }
 
-    /// The needs of a fact that count.
-    pub(super) fn needs_of_fact(&self, problem: &Problem<'_>, fact: ChoiceId) -> Vec<NeedId> {
-        let needs = problem.choices[fact].needs.iter().copied();
+    /// The needs of a choice that count.
+    pub(super) fn needs_of(&self, problem: &Problem<'_>, choice: ChoiceId) -> Vec<NeedId> {
+        let needs = problem.choices[choice].needs.iter().copied();
         needs
-            .filter(|&need| !self.ignored.contains(&(fact, need)))
+            .filter(|&need| !self.ignored.contains(&(choice, need)))
             .collect()
     }
 }
@@ -73,7 +73,7 @@ impl Selection {
     pub(super) fn of(problem: &Problem<'_>, task: &Task, choices: BTreeSet<ChoiceId>) -> Self {
         let needs = choices
             .iter()
-            .flat_map(|&choice| problem.choices[choice].needs.iter().copied());
+            .flat_map(|&choice| task.needs_of(problem, choice));
         let met = needs.chain(task.needs.iter().copied()).filter_map(|need| {
             let mut candidates = problem.needs[need].candidates.iter();
             Some((
@@ -108,6 +108,7 @@ struct Decision {
 
 struct Search<'p, 'r> {
     problem: &'p Problem<'r>,
+    task: &'p Task,
     /// What may still be looked at.
     patience: &'p Budget,
     facts: BTreeSet<ChoiceId>,
@@ -130,9 +131,10 @@ enum Verdict {
 }
 
 impl<'p, 'r> Search<'p, 'r> {
-    fn new(problem: &'p Problem<'r>, task: &Task, patience: &'p Budget) -> Self {
+    fn new(problem: &'p Problem<'r>, task: &'p Task, patience: &'p Budget) -> Self {
         let mut search = Self {
             problem,
+            task,
             patience,
             facts: task.facts.iter().copied().collect(),
             queue: task
@@ -261,7 +263,7 @@ impl<'p, 'r> Search<'p, 'r> {
         for &slot in &self.problem.choices[choice].slots {
             self.taken.insert(slot, choice);
         }
-        for &need in &self.problem.choices[choice].needs {
+        for need in self.task.needs_of(self.problem, choice) {
             self.queue.push((need, Some(choice)));
         }
     }

@@ -22,6 +22,9 @@ pub struct Resolution {
     pub namespace: String,
     /// One for each independent part of the problem, by the name of its first Subscription.
     pub components: Vec<Component>,
+    /// What installed operators need and do not get, also those that nobody asked about.
+    #[serde(skip)]
+    pub lacking: Vec<String>,
 }
 
 /// The outcome for Subscriptions that hang together.

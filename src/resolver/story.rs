@@ -53,36 +53,38 @@ impl<'p, 'r> Story<'p, 'r> {
 
     /// Tells the whole story.
     pub(super) fn tell(&mut self, stuck: &Stuck) {
-        let aside = stuck.aside.iter().copied();
-        let others = stuck
-            .core
-            .iter()
-            .copied()
-            .filter(|at| !stuck.aside.contains(at));
-        for at in aside.chain(others) {
-            let need = self.problem.roots[at];
-            let subscription = self.problem.subscription(at);
+        for &at in &stuck.aside {
             let asks = words::what(self.problem, &What::Subscription(at));
-            self.say(
-                0,
-                &format!("Subscription {} asks for {asks}.", subscription.name),
-            );
-            if let Some(current) = self.problem.present.current.get(at).copied().flatten() {
-                let adopted = if self.problem.present.adopted.contains(&current) {
-                    ", adopted"
-                } else {
-                    ""
-                };
-                self.say(
-                    1,
-                    &format!(
-                        "It has {} installed{adopted}.",
-                        self.problem.installed(current).name
-                    ),
-                );
+            let name = &self.problem.subscription(at).name;
+            self.say(0, &format!("Subscription {name} asks for {asks}."));
+            if let Some(current) = self.current(at) {
+                self.say(1, &format!("It has {current} installed."));
             }
-            self.why_not(need, 1);
+            self.why_not(self.problem.roots[at], 1);
         }
+        // Nothing happens to these, but whoever wants to change something has to know of them.
+        let others = stuck.core.iter().copied();
+        for at in others.filter(|at| !stuck.aside.contains(at)) {
+            let asks = words::what(self.problem, &What::Subscription(at));
+            let name = &self.problem.subscription(at).name;
+            let has = match self.current(at) {
+                Some(current) => format!("and has {current} installed"),
+                None => "and gets it".to_owned(),
+            };
+            self.say(0, &format!("Subscription {name} asks for {asks}, {has}."));
+        }
+    }
+
+    /// What a Subscription has, in words.
+    fn current(&self, at: usize) -> Option<String> {
+        let present = &self.problem.present;
+        let current = present.current.get(at).copied().flatten()?;
+        let adopted = if present.adopted.contains(&current) {
+            ", adopted"
+        } else {
+            ""
+        };
+        Some(format!("{}{adopted}", self.problem.installed(current).name))
     }
 
     fn say(&mut self, depth: usize, line: &str) {
@@ -262,7 +264,7 @@ impl<'p, 'r> Story<'p, 'r> {
         }
     }
 
-    /// Who in the proof needs one of these.
+    /// Who in the proof needs one of these, and what for if that is one thing.
     fn needed_by(&self, choices: &[ChoiceId]) -> String {
         let meets = |need: NeedId| {
             self.problem.needs[need]
@@ -271,14 +273,23 @@ impl<'p, 'r> Story<'p, 'r> {
                 .any(|candidate| choices.contains(candidate))
         };
         let needing = self.proof.needs.iter().filter(|(_, need)| meets(*need));
-        let mut needing: Vec<ChoiceId> = needing.map(|(choice, _)| *choice).collect();
+        let (mut needing, needs): (Vec<ChoiceId>, BTreeSet<NeedId>) = needing.copied().unzip();
         needing.dedup();
         if needing.is_empty() {
             return String::new();
         }
+        let mut needs = needs.into_iter().map(|need| &self.problem.needs[need].what);
+        let what_for = match (needs.next(), needs.next()) {
+            (Some(What::Requirement { requirement, .. }), None) => match requirement.as_package() {
+                Some((_, range)) => format!(" in version {range}"),
+                None => format!(" for {requirement}"),
+            },
+            _ => String::new(),
+        };
         let many = words::are_many(self.problem, &needing);
         let need = if many { "need" } else { "needs" };
-        format!(", which {} {need}", words::choices(self.problem, &needing))
+        let needing = words::choices(self.problem, &needing);
+        format!(", which {needing} {need}{what_for}")
     }
 
     /// What stood in the way of further candidates.

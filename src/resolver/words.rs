@@ -230,6 +230,12 @@ pub(super) fn obstacle(
             "catalog {} has package {package} but does not offer it (its spec.packages leaves it out)",
             key(catalog)
         ),
+        Obstacle::Held {
+            package,
+            subscription,
+        } => format!(
+            "package {package} would do, but Subscription {subscription} to it cannot be understood, and so nothing of it is installed for others; correct that Subscription first"
+        ),
         Obstacle::NoChannel {
             catalog,
             package,

@@ -231,3 +231,17 @@ fn a_graph_as_yaml_says_the_same_as_json(#[case] command: &str) {
     let yaml: Value = chandler::yaml::from_str("graph", &yaml).unwrap();
     assert_eq!(yaml, json);
 }
+
+#[test]
+fn a_catalog_whose_packages_cannot_be_understood_offers_nothing() {
+    let catalog = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1",
+        "kind": "CatalogSource",
+        "metadata": {"name": "hub", "namespace": "olm"},
+        "spec": {"sourceType": "grpc", "image": "any", "packages": ["sho[vel"]},
+    });
+    let shell = with_subscriptions(&[subscription("shovel", json!({}), ""), catalog]);
+    let said = shell.run(PLAN);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("spec.packages"), "{}", said.out);
+}

@@ -189,12 +189,24 @@ fn compare(input: &Input, resolution: &Resolution, tally: &mut Tally) -> Result<
         }
     }
     let is_plain = |one: &&SubscriptionInput| one.version.is_none() && one.dependencies.is_none();
-    if everyone.iter().all(is_new) {
-        for these in &aside {
-            if oracle.solve(these, &others(these)).is_some() {
-                return Err(format!("{these:?} go together"));
+    if everyone.iter().all(is_plain) {
+        for these in aside.iter().filter(|these| these.len() > 1) {
+            let works = |one: &&&SubscriptionInput| {
+                let with_it = [&solved[..], &[**one]].concat();
+                oracle.solve(&with_it, &others(&[**one])).is_some()
+            };
+            let works: Vec<_> = these.iter().filter(works).collect();
+            if let [only] = works[..] {
+                return Err(format!(
+                    "of {these:?} only {only:?} could be had, and is not"
+                ));
             }
-            if !everyone.iter().all(is_plain) {
+        }
+    }
+    if everyone.iter().all(is_new) && everyone.iter().all(is_plain) {
+        for these in &aside {
+            // Those that go together without the others are in the way of these, as was seen above.
+            if oracle.solve(these, &others(these)).is_some() {
                 continue;
             }
             for without in 0..these.len() {

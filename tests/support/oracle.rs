@@ -391,12 +391,20 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// Whether the needs of a package's bundles are met by Subscriptions only.
+    /// Whether the needs of a package's bundles are met by Subscriptions only. Whoever would have them installed and gets
+    /// nothing does not count beside one that forbids it, and has something or gets it.
     fn only_checks(&self, package: &str) -> bool {
+        let own: Vec<_> = self.subscriptions_to(package).collect();
         let requires = |one: &SubscriptionInput| one.dependencies.as_deref() == Some("Require");
-        let mut own = self.subscriptions_to(package);
-        let mut others = self.subscriptions_to(package);
-        own.any(requires) && others.all(|one| requires(one) || self.of_subscription(one).is_empty())
+        let aside = |one: &SubscriptionInput| self.aside.borrow().contains(&one.name);
+        let forbids = own
+            .iter()
+            .any(|one| requires(one) && (!aside(one) || self.current(one).is_some()));
+        let counts = |one: &SubscriptionInput| {
+            !(self.of_subscription(one).is_empty() || forbids && aside(one))
+        };
+        let mut installing = own.iter().filter(|one| !requires(one));
+        own.iter().any(|one| requires(one)) && !installing.any(|one| counts(one))
     }
 
     fn gets_nothing(&self, one: &SubscriptionInput) -> bool {

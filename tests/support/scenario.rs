@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use chandler::catalog::fbc;
 use chandler::resolver::{
-    Bundle, Catalog, CatalogKey, Channel, Contents, Curation, Dependencies, Features, Installed,
-    Package, Packages, Progress, Request, Subscription,
+    Bundle, Catalog, CatalogKey, Channel, Contents, Curation, Dependencies, Features, Held,
+    Installed, Package, Packages, Progress, Request, Subscription,
 };
 use chandler::version::{UserRange, Version};
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,16 @@ pub struct Input {
     pub catalogs: Vec<CatalogInput>,
     pub installed: Vec<InstalledInput>,
     pub subscriptions: Vec<SubscriptionInput>,
+    /// Subscriptions that cannot be understood.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<HeldInput>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct HeldInput {
+    pub package: String,
+    pub subscription: String,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -186,6 +196,14 @@ impl World {
                 .subscriptions
                 .iter()
                 .map(|subscription| self.subscription(subscription))
+                .collect(),
+            held: input
+                .held
+                .iter()
+                .map(|held| Held {
+                    package: held.package.clone(),
+                    subscription: held.subscription.clone(),
+                })
                 .collect(),
         }
     }

@@ -3,6 +3,7 @@
 mod preview;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use kube::ResourceExt as _;
@@ -76,13 +77,16 @@ impl Uninstall {
             wish,
         } = self;
         let mut subscription = (*preview.subscription).clone();
-        for _ in 1..ATTEMPTS {
+        for attempt in 1..ATTEMPTS {
             match hand_over(&remover.client, &subscription, wish).await {
-                Err(error) if error.is_stale() => match self.found(cluster).await? {
-                    Some(found) => subscription = found,
-                    // Somebody else was quicker.
-                    None => return Ok(()),
-                },
+                Err(error) if error.is_stale() => {
+                    tokio::time::sleep(pause(attempt)).await;
+                    match self.found(cluster).await? {
+                        Some(found) => subscription = found,
+                        // Somebody else was quicker.
+                        None => return Ok(()),
+                    }
+                }
                 outcome => return outcome.map_err(outside),
             }
         }
@@ -92,13 +96,16 @@ impl Uninstall {
     }
 
     async fn take_back(&self, cluster: &Cluster) {
-        for _ in 0..ATTEMPTS {
+        for attempt in 1..=ATTEMPTS {
             let problem = match self.found(cluster).await {
                 Ok(None) => return,
                 Err(failure) => failure.words(),
                 Ok(Some(found)) => match take_back(&self.remover.client, &found).await {
                     Ok(()) => return,
-                    Err(error) if error.is_stale() => continue,
+                    Err(error) if error.is_stale() => {
+                        tokio::time::sleep(pause(attempt)).await;
+                        continue;
+                    }
                     Err(error) => error.to_string(),
                 },
             };
@@ -121,7 +128,14 @@ impl Uninstall {
 }
 
 /// How often it is tried when somebody else writes the Subscription at the same time.
-const ATTEMPTS: usize = 5;
+const ATTEMPTS: u32 = 10;
+
+/// How long whoever writes it is left in peace: an operator that is just being installed has its Subscription written time
+/// and again.
+fn pause(attempt: u32) -> Duration {
+    let longer = Duration::from_millis(50).saturating_mul(2_u32.saturating_pow(attempt));
+    longer.min(Duration::from_secs(2))
+}
 
 async fn find(cluster: &Cluster, namespace: &str, name: &str) -> Result<Subscription, Failure> {
     if let Some(found) = cluster.find_subscription(namespace, name).await? {

@@ -11,7 +11,7 @@ use crate::cli::failure::Failure;
 use crate::cli::printer;
 use crate::cli::progress::Bars;
 use crate::publish::Progress as _;
-use crate::resolver::{CatalogKey, Curation, Listing, Subscription};
+use crate::resolver::{CatalogKey, Curation, Listing, ReadOut, Subscription, Unreadable};
 
 /// `[[NAMESPACE/]NAME=]SOURCE`
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(in crate::cli) struct Open {
 /// Opens the catalogs of a command line, in their order.
 pub(super) async fn open(
     named: Vec<(CatalogKey, String)>,
-    listings: &[Listing],
+    listings: &ReadOut<Listing>,
     sources: &Sources,
     bars: &Bars,
 ) -> Result<Vec<Open>, Failure> {
@@ -76,17 +76,38 @@ pub(super) async fn open(
     let all = named.into_iter().zip(contents);
     Ok(all
         .map(|((key, _), contents)| {
-            let listing = listings.iter().find(|listing| listing.key == key);
+            let mut problems = listings.problems.iter();
+            if let Some(problem) = problems.find(|problem| key_of(problem) == key) {
+                return offering_nothing(problem);
+            }
+            let listing = listings.items.iter().find(|listing| listing.key == key);
             Open {
-                listing: listing.cloned().unwrap_or_else(|| Listing {
-                    key,
-                    priority: 0,
-                    curation: Curation::default(),
-                }),
+                listing: listing.cloned().unwrap_or_else(|| plain(key)),
                 contents,
             }
         })
         .collect())
+}
+
+/// A catalog whose CatalogSource cannot be understood. As in a cluster it offers nothing: more than its owner meant would
+/// be worse.
+pub(super) fn offering_nothing(problem: &Unreadable) -> Open {
+    Open {
+        listing: plain(key_of(problem)),
+        contents: Err(problem.to_string()),
+    }
+}
+
+fn key_of(problem: &Unreadable) -> CatalogKey {
+    CatalogKey::new(&problem.object.namespace, &problem.object.name)
+}
+
+fn plain(key: CatalogKey) -> Listing {
+    Listing {
+        key,
+        priority: 0,
+        curation: Curation::default(),
+    }
 }
 
 async fn open_one(text: &str, sources: &Sources, bars: &Bars) -> Result<Index, Failure> {

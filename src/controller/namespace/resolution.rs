@@ -12,8 +12,9 @@ use crate::catalog::index::Index;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::resolver::{
-    Catalog, CatalogKey, Component, Contents, Curation, Installed, Listing, Request, Resolution,
-    Subscription, Unreadable, catalogs, fails_after, installed, resolve, subscriptions,
+    Catalog, CatalogKey, Component, Contents, Curation, Held, Installed, Listing, Request,
+    Resolution, Subscription, Unreadable, catalogs, fails_after, held, installed, resolve,
+    subscriptions,
 };
 use crate::version::Version;
 
@@ -35,6 +36,7 @@ struct Question {
     catalogs: Vec<(Listing, Option<Arc<Index>>, Option<String>)>,
     installed: Vec<Installed>,
     subscriptions: Vec<Subscription>,
+    held: Vec<Held>,
 }
 
 /// Asks the resolver.
@@ -53,6 +55,7 @@ pub(super) async fn answer(context: &Context, world: &World) -> Result<Answer, E
         catalogs: listed(world),
         installed: present.items,
         subscriptions: wanted.items,
+        held: held(&world.subscriptions),
     };
     let unreadable = wanted.problems.into_iter();
     let begun = Instant::now();
@@ -119,6 +122,7 @@ impl Question {
             catalogs: catalogs.collect(),
             installed: self.installed.clone(),
             subscriptions: self.subscriptions.clone(),
+            held: self.held.clone(),
         })
     }
 }

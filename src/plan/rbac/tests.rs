@@ -97,6 +97,7 @@ fn a_cluster_role_is_in_no_namespace_and_named_after_the_namespace_of_its_operat
     );
 }
 
+// TestNamespaceResolverRBAC
 #[test]
 fn the_default_service_account_gets_rights_but_is_not_made() {
     let mut permission = permission();

@@ -76,6 +76,7 @@ pub(super) fn resolve(supply: &dyn Supply, query: &ResolveQuery) -> Result<Vec<C
         catalogs: shown.iter().map(catalog).collect(),
         installed: situation.installed,
         subscriptions,
+        held: situation.held,
     };
     let mut components = solve(&request).components;
     components.retain(|component| {

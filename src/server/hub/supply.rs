@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::views::Installation;
 use crate::catalog::index::Index;
-use crate::resolver::{CatalogKey, Curation, Installed, Subscription};
+use crate::resolver::{CatalogKey, Curation, Held, Installed, Subscription};
 use crate::version::Version;
 
 /// A catalog that the hub shows.
@@ -57,6 +57,8 @@ pub struct Situation {
     pub installed: Vec<Installed>,
     /// What is subscribed to.
     pub subscriptions: Vec<Subscription>,
+    /// Packages of Subscriptions that cannot be understood.
+    pub held: Vec<Held>,
     /// Whether its OperatorGroup keeps the global catalogs out.
     pub exclude_global: bool,
 }
