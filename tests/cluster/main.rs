@@ -25,6 +25,7 @@ mod csv_upgrades;
 mod deleted_crds;
 mod dependencies;
 mod deploy;
+mod downgrades;
 mod fail_forward;
 mod fleet;
 mod fleet_gopher;
