@@ -73,6 +73,7 @@ mod uninstall_races;
 mod uninstall_rights;
 mod uninstall_trouble;
 mod unpacking;
+mod unserved_apis;
 mod upgrades;
 mod webhooks;
 mod writes;
