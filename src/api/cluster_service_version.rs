@@ -28,7 +28,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use status::ClusterServiceVersionStatus;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use webhook::WebhookDefinition;
 
 /// The operator: what it is, what it offers and needs, and how it is installed.
@@ -211,6 +211,28 @@ impl ClusterServiceVersion {
         reason == Some(&CsvReason::Copied)
             || home.is_some_and(|home| *home != self.namespace().unwrap_or_default())
             || self.labels().contains_key(labels::COPIED_FROM)
+    }
+
+    /// The one whose place this one takes, of those of its namespace, which are looked up by name; nothing if it is gone.
+    ///
+    /// Each names it, and such names may lead back to where they began: who goes back to an older version has one that
+    /// replaces what once replaced it. Then whoever came last counts, and the one that was there first replaces nobody.
+    pub fn predecessor<'a>(&self, get: impl Fn(&str) -> Option<&'a Self>) -> Option<&'a Self> {
+        let age = |csv: &Self| (csv.creation_timestamp(), csv.name_any());
+        let own = age(self);
+        let replaced = get(&self.spec.replaces)?;
+        let mut is_first = true;
+        let mut seen = BTreeSet::new();
+        let mut next = Some(replaced);
+        while let Some(csv) = next.filter(|csv| seen.insert(csv.name_any())) {
+            let other = age(csv);
+            if other == own {
+                return (!is_first).then_some(replaced);
+            }
+            is_first &= own < other;
+            next = get(&csv.spec.replaces);
+        }
+        Some(replaced)
     }
 
     /// Whether a newer version is taking over or has taken over.

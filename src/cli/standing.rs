@@ -7,7 +7,8 @@ use super::upgrade::Upgrade;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
 use crate::api::subscription::Subscription;
-use crate::lifecycle::{phase, replacement};
+use crate::lifecycle::phase;
+use crate::lifecycle::replacement::{self, Lineage};
 
 /// How a Subscription is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -188,19 +189,11 @@ fn running<'c>(
     installed: &str,
     csvs: &[&'c ClusterServiceVersion],
 ) -> Option<&'c ClusterServiceVersion> {
-    let get = |name: &str| {
-        let mut csvs = csvs.iter().copied();
-        csvs.find(|csv| csv.name_any() == name && !csv.is_copied())
-    };
-    let mut csv = get(installed)?;
-    // No chain is longer than all together.
-    for _ in csvs {
-        if replacement::has_run(csv) {
-            return Some(csv);
-        }
-        csv = get(&csv.spec.replaces)?;
-    }
-    None
+    let lineage = Lineage::new(csvs.iter().copied());
+    let newest = lineage.get(installed)?;
+    let older = lineage.predecessors(newest);
+    let mut versions = std::iter::once(newest).chain(older);
+    versions.find(|csv| replacement::has_run(csv))
 }
 
 /// Adds a message. Of two of which one has the other in it, the longer one is enough.

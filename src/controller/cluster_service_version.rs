@@ -12,6 +12,7 @@ mod install;
 mod removal;
 mod rights;
 mod status;
+mod subscriber;
 mod tell;
 mod world;
 

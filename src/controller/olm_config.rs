@@ -64,11 +64,13 @@ fn copies(context: &Context, are_wanted: bool) -> copied_csvs::Copies {
         namespace: csv.namespace().unwrap_or_default(),
         name: csv.name_any(),
         copied_from: None,
+        is_copyable: copied_csvs::is_copyable(csv),
     });
     let copies = copies.iter().map(|copy| Csv {
         namespace: copy.namespace.clone(),
         name: copy.name.clone(),
         copied_from: Some(copy.copied_from.clone()),
+        is_copyable: false,
     });
     let csvs: Vec<Csv> = originals.chain(copies).collect();
     copied_csvs::judge(are_wanted, &homes, &namespaces, &csvs)

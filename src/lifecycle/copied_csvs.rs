@@ -29,10 +29,13 @@ pub struct Csv {
     pub name: String,
     /// Where the original is, if this is a copy.
     pub copied_from: Option<String>,
+    /// Whether it is in a state to be copied: see [`is_copyable`].
+    pub is_copyable: bool,
 }
 
 /// Whether the copies of the operators that serve all namespaces are as they are wanted. `homes`
-/// are the namespaces of those operators, `namespaces` all that are not about to go.
+/// are the namespaces of those operators, `namespaces` all that are not about to go. What is not copied
+/// is not missing.
 pub fn judge(
     are_wanted: bool,
     homes: &BTreeSet<String>,
@@ -47,13 +50,20 @@ pub fn judge(
             is_concerned.then_some((home, csv.name.as_str(), csv.namespace.as_str()))
         })
         .collect();
-    let mut originals = csvs
-        .iter()
-        .filter(|csv| csv.copied_from.is_none() && homes.contains(&csv.namespace));
+    let originals = || csvs.iter().filter(|csv| csv.copied_from.is_none());
+    // Where there is an operator of that name itself, it stays.
+    let taken: BTreeSet<(&str, &str)> = originals()
+        .map(|csv| (csv.namespace.as_str(), csv.name.as_str()))
+        .collect();
     let are_as_wanted = if are_wanted {
-        originals.all(|csv| {
-            let mut others = namespaces.iter().filter(|name| **name != csv.namespace);
-            others.all(|namespace| copies.contains(&(&csv.namespace, &csv.name, namespace)))
+        let mut wanted =
+            originals().filter(|csv| csv.is_copyable && homes.contains(&csv.namespace));
+        wanted.all(|csv| {
+            let name = csv.name.as_str();
+            let mut others = namespaces
+                .iter()
+                .filter(|namespace| !taken.contains(&(namespace.as_str(), name)));
+            others.all(|namespace| copies.contains(&(&csv.namespace, name, namespace)))
         })
     } else {
         copies.is_empty()
@@ -171,6 +181,15 @@ mod tests {
         assert_eq!(condition.last_transition_time, Some(time(1)));
     }
 
+    fn csv(namespace: &str, name: &str, from: Option<&str>) -> Csv {
+        Csv {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            copied_from: from.map(ToOwned::to_owned),
+            is_copyable: from.is_none(),
+        }
+    }
+
     /// The operator `a` of `home` serves all namespaces, `b` of `one` does not.
     #[rstest]
     #[case::wanted_everywhere(true, &["one", "two"], Copies::AsWanted)]
@@ -182,11 +201,6 @@ mod tests {
         #[case] copied_to: &[&str],
         #[case] expected: Copies,
     ) {
-        let csv = |namespace: &str, name: &str, from: Option<&str>| Csv {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            copied_from: from.map(ToOwned::to_owned),
-        };
         let mut csvs = vec![
             csv("home", "a", None),
             csv("one", "b", None),
@@ -196,6 +210,21 @@ mod tests {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         let (homes, namespaces) = (names(&["home"]), names(&["home", "one", "two"]));
         assert_eq!(judge(are_wanted, &homes, &namespaces, &csvs), expected);
+    }
+
+    #[test]
+    fn what_is_not_copied_is_not_missing() {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        let (homes, namespaces) = (names(&["home"]), names(&["home", "one", "two"]));
+        let judge = |csvs: &[Csv]| judge(true, &homes, &namespaces, csvs);
+        let mut csvs = vec![csv("home", "a", None), csv("one", "a", Some("home"))];
+        assert_eq!(judge(&csvs), Copies::Underway);
+        // The other namespace has one of that name itself.
+        csvs.push(csv("two", "a", None));
+        assert_eq!(judge(&csvs), Copies::AsWanted);
+        csvs.pop();
+        csvs[0].is_copyable = false;
+        assert_eq!(judge(&csvs), Copies::AsWanted);
     }
 
     #[rstest]

@@ -46,7 +46,7 @@ use serde_json::Value;
 use self::certificates::ServingCertificates;
 pub use self::error::InstallError;
 pub use self::object::Key;
-pub use self::observe::{Seen, observe, writes};
+pub use self::observe::{Seen, Settled, observe, writes};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::operator_group::OperatorGroup;
 use crate::api::subscription::SubscriptionConfig;

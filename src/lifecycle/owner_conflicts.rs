@@ -70,26 +70,23 @@ pub fn find_deployment(
     deployment(csv, lineage, &lineage.chain(csv))
 }
 
-/// Two operators of a namespace cannot both have a Deployment of one name: each would write it back for ever. Who
-/// installed it first keeps it.
+/// Two operators of a namespace cannot both have a Deployment of one name: each would write it back for ever. One that
+/// did not get to install it has none.
 fn deployment(
     csv: &ClusterServiceVersion,
     lineage: &Lineage<'_>,
     chain: &BTreeSet<String>,
 ) -> Option<OwnerConflict> {
-    let members = lineage.members().iter();
-    // The oldest come first.
-    let strangers = members
-        .take_while(|other| other.name_any() != csv.name_any() || !replacement::was_installed(csv));
-    let mut strangers = strangers
-        .filter(|other| !chain.contains(&other.name_any()) && replacement::was_installed(other));
-    strangers.find_map(|other| {
-        let theirs = &other.spec.install.spec.deployments;
-        let mut ours = csv.spec.install.spec.deployments.iter();
-        let shared = ours.find(|it| theirs.iter().any(|their| their.name == it.name))?;
+    let mut ours = csv.spec.install.spec.deployments.iter();
+    ours.find_map(|ours| {
+        let has = |csv: &ClusterServiceVersion| {
+            let mut deployments = csv.spec.install.spec.deployments.iter();
+            deployments.any(|it| it.name == ours.name)
+        };
+        let owner = first(csv, lineage, chain, has).filter(|it| replacement::was_installed(it))?;
         Some(OwnerConflict::Deployment {
-            deployment: shared.name.clone(),
-            owner: other.name_any(),
+            deployment: ours.name.clone(),
+            owner: owner.name_any(),
         })
     })
 }
@@ -99,17 +96,36 @@ fn crd(
     lineage: &Lineage<'_>,
     chain: &BTreeSet<String>,
 ) -> Option<OwnerConflict> {
-    let strangers = lineage.members().iter();
-    let mut strangers = strangers.filter(|other| !chain.contains(&other.name_any()));
-    strangers.find_map(|other| {
-        let theirs = &other.spec.custom_resource_definitions.owned;
-        let mut ours = csv.spec.custom_resource_definitions.owned.iter();
-        let shared = ours.find(|crd| theirs.iter().any(|their| their.name == crd.name))?;
+    let mut ours = csv.spec.custom_resource_definitions.owned.iter();
+    ours.find_map(|ours| {
+        let has = |csv: &ClusterServiceVersion| {
+            let mut crds = csv.spec.custom_resource_definitions.owned.iter();
+            crds.any(|it| it.name == ours.name)
+        };
+        let owner = first(csv, lineage, chain, has)?;
         Some(OwnerConflict::Crd {
-            crd: shared.name.clone(),
-            owner: other.name_any(),
+            crd: ours.name.clone(),
+            owner: owner.name_any(),
         })
     })
+}
+
+/// Who comes first of all operators that ask for something which only one of them can have, unless it is a version of this
+/// one: who was installed, and of these who was there first. One that was refused takes nothing away from one that runs,
+/// nor from its next version.
+fn first<'a>(
+    csv: &'a ClusterServiceVersion,
+    lineage: &Lineage<'a>,
+    chain: &BTreeSet<String>,
+    has: impl Fn(&ClusterServiceVersion) -> bool,
+) -> Option<&'a ClusterServiceVersion> {
+    let members = lineage.members().iter().copied();
+    let asking = members.chain([csv]).filter(|csv| has(csv));
+    let first = asking.min_by_key(|csv| {
+        let is_installed = replacement::was_installed(csv);
+        (!is_installed, csv.creation_timestamp(), csv.name_any())
+    });
+    first.filter(|first| !chain.contains(&first.name_any()))
 }
 
 fn api_service(

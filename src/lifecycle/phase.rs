@@ -36,14 +36,17 @@
 //! - What does not know of the certificate in use, such as a Deployment with the hash of another CA or an
 //!   APIService that trusts another, is written again as any drift is. OLM fails, and makes everything anew.
 //!   A CA that expired is renewed from Pending and not from Failed.
-//! - Certificates are renewed in every phase, as long as what serves with them is there, and nothing else is
-//!   written for that of what lacks something.
+//! - Certificates are renewed in every phase, as long as what serves with them is there and the namespace has one
+//!   OperatorGroup, and nothing else is written for that of what lacks something.
 //! - An install that was given up is tried again when anything changes that it depends on, and from time
 //!   to time; OLM does so when roles or bindings change.
 //! - What somebody else changes back whenever it is written is left for a while, longer each time, which is
 //!   told beside the phase.
 //! - The APIService of a version that is being replaced in another namespace is not to be had: it is the newer
 //!   version's. OLM lets anybody take it over.
+//! - A CRD belongs to the operator that was installed with it, then to the one that was there first: one that is refused
+//!   for it does not keep that operator from recovering, nor from its next version. In OLM each is in the other's way.
+//! - Of versions that replace each other, as after a downgrade, the one that came last is the newest.
 //! - The oldest of a chain goes when any later one runs, not only the one right after it.
 
 mod checks;
@@ -248,7 +251,7 @@ pub fn next(situation: &Situation<'_>) -> Decision {
     let course = match situation.phase() {
         // Whatever the group says: a newer one takes over.
         CsvPhase::Replacing => replacing::step(situation),
-        CsvPhase::Deleting => Course::stay().and(Action::Delete),
+        CsvPhase::Deleting => replacing::last_step(situation),
         phase => match group::member_of(situation) {
             Ok(group) => {
                 let course = within_group(situation, &phase, group);

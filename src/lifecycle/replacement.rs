@@ -1,7 +1,7 @@
 //! Which ClusterServiceVersion of a namespace takes the place of which.
 //!
-//! Each names the one that it replaces, so that they form chains. Where such names lead back to
-//! where they began, none of that circle replaces another: nothing could ever be the newest.
+//! Each names the one that it replaces, so that they form chains. Such names may lead back to where they began, as
+//! after a downgrade: then whoever came last is the newest ([`ClusterServiceVersion::predecessor`]).
 
 use std::collections::BTreeSet;
 
@@ -37,8 +37,7 @@ impl<'a> Lineage<'a> {
 
     /// The one that this one replaces, if it is still there.
     pub fn replaced_by(&self, csv: &ClusterServiceVersion) -> Option<&'a ClusterServiceVersion> {
-        let older = self.get(&csv.spec.replaces)?;
-        (!self.descends_from(older, csv)).then_some(older)
+        csv.predecessor(|name| self.get(name))
     }
 
     /// Those that this one replaces, over any number of steps, the next one first.
@@ -66,11 +65,11 @@ impl<'a> Lineage<'a> {
     /// oldest of them.
     pub fn replacement_of(&self, csv: &ClusterServiceVersion) -> Option<&'a ClusterServiceVersion> {
         let name = csv.name_any();
-        let newer = self
-            .members
-            .iter()
-            .copied()
-            .filter(|newer| newer.spec.replaces == name && !self.descends_from(csv, newer));
+        let members = self.members.iter().copied();
+        let newer = members.filter(|newer| {
+            let older = self.replaced_by(newer);
+            older.is_some_and(|older| older.name_any() == name)
+        });
         newer.min_by_key(|newer| phase(newer) != CsvPhase::Succeeded)
     }
 
@@ -88,9 +87,12 @@ impl<'a> Lineage<'a> {
 
     /// All that replace this one, over any number of steps: also those that want to beside another.
     pub fn descendants(&self, csv: &ClusterServiceVersion) -> Vec<&'a ClusterServiceVersion> {
+        let name = csv.name_any();
         let members = self.members.iter().copied();
-        let newer = members
-            .filter(|newer| self.descends_from(newer, csv) && !self.descends_from(csv, newer));
+        let newer = members.filter(|newer| {
+            let mut older = self.predecessors(newer).into_iter();
+            older.any(|older| older.name_any() == name)
+        });
         newer.collect()
     }
 
@@ -108,20 +110,6 @@ impl<'a> Lineage<'a> {
             names.insert(newer.name_any());
         }
         names
-    }
-
-    /// Whether one replaces another, over any number of steps.
-    fn descends_from(&self, csv: &ClusterServiceVersion, ancestor: &ClusterServiceVersion) -> bool {
-        let ancestor = ancestor.name_any();
-        let mut at = Some(csv);
-        for _ in 0..=self.members.len() {
-            match at {
-                Some(csv) if csv.name_any() == ancestor => return true,
-                Some(csv) => at = self.get(&csv.spec.replaces),
-                None => return false,
-            }
-        }
-        false
     }
 }
 

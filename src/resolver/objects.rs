@@ -183,9 +183,10 @@ pub fn installed(
     now: Option<&Time>,
 ) -> ReadOut<Installed> {
     let mut problems = Vec::new();
-    let own = csvs.iter().filter(|csv| !csv.is_copied());
+    let own: Vec<&ClusterServiceVersion> = csvs.iter().filter(|csv| !csv.is_copied()).collect();
     let items = own
-        .map(|csv| {
+        .iter()
+        .map(|&csv| {
             let mut report = |field: String, problem: String| {
                 problems.push(Unreadable {
                     kind: "ClusterServiceVersion",
@@ -194,10 +195,20 @@ pub fn installed(
                     problem,
                 });
             };
-            operator(csv, subscriptions, now, &mut report)
+            let mut operator = operator(csv, subscriptions, now, &mut report);
+            replaced(csv, &own).clone_into(&mut operator.replaces);
+            operator
         })
         .collect();
     ReadOut { items, problems }
+}
+
+/// The name of the one that a CSV replaces. Who was there first replaces none of those that came back after it.
+fn replaced<'c>(csv: &'c ClusterServiceVersion, own: &[&ClusterServiceVersion]) -> &'c str {
+    let name = csv.spec.replaces.as_str();
+    let get = |name: &str| own.iter().copied().find(|it| it.name_any() == name);
+    let is_cut = get(name).is_some() && csv.predecessor(get).is_none();
+    if is_cut { "" } else { name }
 }
 
 fn operator(
@@ -233,7 +244,7 @@ fn operator(
         )),
         package,
         version,
-        replaces: csv.spec.replaces.clone(),
+        replaces: String::new(),
         progress: progress(csv, now),
     }
 }

@@ -23,7 +23,7 @@ use crate::support::wares::{blobs, stable};
 #[tokio::test]
 async fn two_replicas_run_as_pods_without_any_rights_on_their_node_and_install_operators() {
     on_cluster(async |case| {
-        if !case.cluster.real_node {
+        if !case.cluster.runs_pods()? {
             skipped(&case.name, "no real node: that needs root on Linux");
             return Ok(());
         }

@@ -1,8 +1,12 @@
 //! What a Subscription adjusts about the Pods of its operator (`spec.config`).
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
+use chandler::api::cluster_service_version::ClusterServiceVersion;
+use chandler::api::conditions::CsvPhase;
 use chandler::api::subscription::Subscription;
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use kube::api::ListParams;
 use serde_json::{Value, json};
 
 use crate::support::case::on_cluster;
@@ -89,6 +93,55 @@ async fn the_config_of_a_subscription_reaches_the_pods_of_its_operator_and_can_b
         has("without configuration", &plain).await?;
         let subscription = scene.at_latest("gopher", "gopher.v1.0.0").await?;
         ensure!(subscription.spec.config.is_none(), "{subscription:?}");
+        Ok(())
+    })
+    .await;
+}
+
+/// The colour that Pods get.
+fn colour(template: &PodTemplateSpec) -> Option<String> {
+    let container = template.spec.as_ref()?.containers.first()?;
+    let mut variables = container.env.iter().flatten();
+    let colour = variables.find(|variable| variable.name == "COLOUR")?;
+    colour.value.clone()
+}
+
+#[tokio::test]
+async fn the_config_of_a_subscription_is_there_from_the_first_pod_of_each_version_on() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let first = scene.operator("gopher", "1.0.0");
+        scene
+            .config_map_catalog("hub", &[stable([first.clone()])])
+            .await?;
+        let config = json!({"env": [{"name": "COLOUR", "value": "blue"}]});
+        scene
+            .subscribe("gopher", "hub", json!({"config": config}))
+            .await?;
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
+        let deployment = scene.api::<Deployment>().get("gopher").await?;
+        let spec = deployment.spec.context("no spec")?;
+        ensure!(colour(&spec.template).as_deref() == Some("blue"));
+        let generation = deployment.metadata.generation;
+        ensure!(generation == Some(1), "written again: {generation:?}");
+
+        let containers = json!([{"name": "operator", "image": "example.com/operator:v2"}]);
+        let doing = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+        let second = scene.operator("gopher", "2.0.0").replaces("1.0.0");
+        let second = second.deployment_with(doing);
+        scene.restock("hub", &[stable([first, second])]).await?;
+        scene.in_phase("gopher.v2.0.0", CsvPhase::Succeeded).await?;
+        scene.gone::<ClusterServiceVersion>("gopher.v1.0.0").await?;
+        // One for each template that there ever was.
+        let sets = scene.api::<ReplicaSet>();
+        let sets = sets.list(&ListParams::default()).await?;
+        let templates = sets
+            .items
+            .iter()
+            .filter_map(|it| it.spec.as_ref()?.template.as_ref());
+        let colours: Vec<_> = templates.map(colour).collect();
+        let blue = Some("blue".to_owned());
+        ensure!(colours == [blue.clone(), blue], "{colours:?}");
         Ok(())
     })
     .await;

@@ -1,9 +1,10 @@
 //! The cluster that all tests of a run share.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
@@ -16,8 +17,7 @@ pub struct Cluster {
     pub registry: Option<String>,
     /// The same one for what runs in pods, where that is another address.
     pub pod_registry: Option<String>,
-    /// Whether pods really run, rather than only seem to.
-    pub real_node: bool,
+    real_node: bool,
 }
 
 static CLUSTER: OnceCell<Cluster> = OnceCell::const_new();
@@ -65,6 +65,18 @@ impl Cluster {
         let kubeconfig = kube::config::Kubeconfig::read_from(&self.kubeconfig)?;
         let options = kube::config::KubeConfigOptions::default();
         Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?)
+    }
+
+    /// Whether pods really run, rather than only seem to. That they do not is an error where they should: a run as root
+    /// that passes has left nothing out.
+    pub fn runs_pods(&self) -> anyhow::Result<bool> {
+        ensure!(
+            self.real_node || !should_run_pods()?,
+            "cluster {} has no real node although this is root: take it down and bring it up again, or set \
+             CHANDLER_NO_NODE=1 to leave out what needs one",
+            name()
+        );
+        Ok(self.real_node)
     }
 
     /// How an admin reaches the cluster.
@@ -161,6 +173,13 @@ pub fn tool(name: &str) -> anyhow::Result<Option<PathBuf>> {
 /// `test`, unless somebody wants to try something on a cluster of their own.
 fn name() -> String {
     std::env::var("CHANDLER_TEST_CLUSTER").unwrap_or_else(|_| "test".to_owned())
+}
+
+/// Whether the local cluster has a real node: it is ours, this is root, and nobody asked to leave it out.
+fn should_run_pods() -> anyhow::Result<bool> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_root = fs_err::metadata("/proc/self")?.uid() == 0;
+    Ok(is_root && !is_set("KUBECONFIG") && !is_set("CHANDLER_NO_NODE"))
 }
 
 async fn environment() -> anyhow::Result<String> {

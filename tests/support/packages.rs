@@ -72,7 +72,7 @@ pub struct Served<'c> {
 impl<'c> Served<'c> {
     /// So many replicas, of which none is started yet. Nothing where no API server can reach them.
     pub async fn prepare(case: &'c Case, replicas: u16) -> anyhow::Result<Option<Self>> {
-        if !case.cluster.real_node {
+        if !case.cluster.runs_pods()? {
             return Ok(None);
         }
         let turn = Turn::take(case).await?;

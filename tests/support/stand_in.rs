@@ -53,7 +53,7 @@ pub const API: u16 = 5443;
 
 /// Pushes an example's program to the cluster's registry and gives its image; none where it could not run.
 pub async fn push_program(case: &Case, program: &str) -> anyhow::Result<Option<String>> {
-    if !case.cluster.real_node {
+    if !case.cluster.runs_pods()? {
         skipped(&case.name, "no real node: that needs root on Linux");
         return Ok(None);
     }

@@ -25,13 +25,13 @@ impl Stage {
         let cluster = CLUSTER
             .get_or_try_init(async || {
                 let cluster = Cluster::find_or_start().await?;
-                if let (true, Some(registry)) = (cluster.real_node, &cluster.registry) {
+                if let (true, Some(registry)) = (cluster.runs_pods()?, &cluster.registry) {
                     publish(registry)?;
                 }
                 anyhow::Ok(cluster)
             })
             .await?;
-        if cluster.registry.is_none() || !cluster.real_node {
+        if cluster.registry.is_none() || !cluster.runs_pods()? {
             eprintln!("SKIPPED: pods have to run, and to be pulled from a registry");
             return Ok(None);
         }

@@ -15,7 +15,7 @@ use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::controller::key::ObjectKey;
 use crate::lifecycle::install::certificates::{ServingCertificate, ServingCertificates};
-use crate::lifecycle::install::{Key, Seen, services};
+use crate::lifecycle::install::{Key, Seen, Settled, services};
 use crate::lifecycle::phase::{self, Contested, Failure, SinceGivenUp};
 
 /// What is remembered of installs.
@@ -46,8 +46,8 @@ struct Unwritten {
 struct Written {
     /// The ClusterServiceVersion for which we did last.
     owner: ObjectKey,
-    /// The generation that it had right after that.
-    generation: i64,
+    /// What it was right after that.
+    settled: Settled,
 }
 
 /// How often an object is written back at once that somebody else changes.
@@ -219,9 +219,9 @@ impl Attempts {
     }
 
     /// Remembers what an object was like right after it was written for a ClusterServiceVersion.
-    pub(super) fn wrote(&self, owner: &ObjectKey, key: Key, generation: i64) {
+    pub(super) fn wrote(&self, owner: &ObjectKey, key: Key, settled: Settled) {
         let owner = owner.clone();
-        lock(&self.written).insert(key, Written { owner, generation });
+        lock(&self.written).insert(key, Written { owner, settled });
     }
 
     /// Tells which objects are as the API server wanted them when they were written.
@@ -229,7 +229,7 @@ impl Attempts {
         let written = lock(&self.written);
         for key in keys {
             if let Some(written) = written.get(&key) {
-                seen = seen.settled(key, written.generation);
+                seen = seen.settled(key, written.settled.clone());
             }
         }
         seen
@@ -404,11 +404,13 @@ mod tests {
             ("two", Key::new("MutatingWebhookConfiguration", "", "two")),
         ];
         for (owner, key) in objects {
-            attempts.wrote(&csv(owner), key, 1);
+            attempts.wrote(&csv(owner), key, Settled::default());
         }
         // The newer version took it over.
-        attempts.wrote(&csv("one"), Key::new("Service", "home", "shared"), 1);
-        attempts.wrote(&csv("two"), Key::new("Service", "home", "shared"), 2);
+        for owner in ["one", "two"] {
+            let shared = Key::new("Service", "home", "shared");
+            attempts.wrote(&csv(owner), shared, Settled::default());
+        }
         attempts.forget(&csv("one"));
         let mut left: Vec<String> = lock(&attempts.written)
             .keys()

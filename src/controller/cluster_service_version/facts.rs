@@ -13,7 +13,6 @@ use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use crate::api::cluster_service_version::ClusterServiceVersion;
-use crate::api::cluster_service_version::apis::ApiServiceDescription;
 use crate::api::conditions::CsvPhase;
 use crate::api::gvk::GroupVersionKind;
 use crate::api::labels;
@@ -23,6 +22,7 @@ use crate::lifecycle::replacement::Lineage;
 use crate::lifecycle::requirements::{
     self, AccountFact, ApiServiceFact, CrdFact, Facts, InvalidStrategy, Rbac, Requirements,
 };
+use crate::plan::apply;
 
 /// What came of it.
 pub(super) struct Checked {
@@ -59,17 +59,17 @@ pub(super) async fn read(
 ) -> Result<Checked, Error> {
     let apis = &csv.spec.api_service_definitions;
     let descriptions = apis.owned.iter().chain(&apis.required);
-    let api_services = api_services(
-        context,
-        descriptions.map(ApiServiceDescription::api_service_name),
-    )
-    .await?;
-    let descriptions = apis.owned.iter().chain(&apis.required);
     let gvks = descriptions.map(|it| GroupVersionKind::new(&it.group, &it.version, &it.kind));
     let gvks: BTreeSet<_> = gvks.chain(csv.spec.native_apis.iter().cloned()).collect();
+    let api_services = api_services(context, gvks.iter().map(api_service_name)).await?;
     let mut served = BTreeSet::new();
     for gvk in gvks {
-        if context.applier.serves(&gvk).await? {
+        // One that nobody answers for is not there. To ask for it would only take long, and keep from being looked at
+        // whoever needs it, and whoever would bring it back.
+        let is_silent = api_services
+            .get(&api_service_name(&gvk))
+            .is_some_and(|it| !it.available);
+        if !is_silent && serves(context, &gvk).await? {
             served.insert(gvk);
         }
     }
@@ -97,6 +97,20 @@ pub(super) async fn read(
         api_services,
         served,
     })
+}
+
+/// The name of the APIService of an API.
+fn api_service_name(gvk: &GroupVersionKind) -> String {
+    format!("{}.{}", gvk.version, gvk.group)
+}
+
+/// Whether the cluster has an API now, as far as we are told.
+async fn serves(context: &Context, gvk: &GroupVersionKind) -> Result<bool, Error> {
+    match context.applier.serves(gvk).await {
+        // Whoever serves it beside the API server decides whom to answer.
+        Err(apply::Error::Forbidden { .. }) => Ok(false),
+        outcome => Ok(outcome?),
+    }
 }
 
 async fn crds(

@@ -20,7 +20,7 @@ use crate::controller::key::ObjectKey;
 use crate::controller::run::{MANAGER, patching};
 use crate::lifecycle::install::former_names::{self, Former, former_names};
 use crate::lifecycle::install::observe::Tiding;
-use crate::lifecycle::install::{Key, Seen, certificates, observe, renewal};
+use crate::lifecycle::install::{Key, Seen, Settled, certificates, observe, renewal};
 use crate::lifecycle::phase::{Failure, InstallOutcome};
 use crate::plan::apply::{self, Applier, How, Writer};
 
@@ -71,7 +71,11 @@ pub(super) async fn install(context: &Context, world: &World<'_>) -> Result<Inst
             Ok(outcome) => {
                 let object = Key::of(object);
                 context.attempts.in_use(&object);
-                context.attempts.wrote(&key, object, outcome.generation);
+                let settled = Settled {
+                    uid: outcome.uid,
+                    generation: outcome.generation,
+                };
+                context.attempts.wrote(&key, object, settled);
             }
             Err(error) => {
                 return failed(context, world, error.to_string(), failure_of(&error)).await;

@@ -55,15 +55,14 @@ pub(super) async fn write(
     let Some(status) = &decision.status else {
         return Ok(csv);
     };
-    if status.phase == CsvPhase::Replacing
-        && csv
-            .status
-            .as_ref()
-            .is_some_and(|it| it.phase != CsvPhase::Replacing)
-    {
+    let before = csv.status.as_ref().map(|it| &it.phase);
+    let makes_room = status.phase == CsvPhase::Replacing
+        && before.is_some_and(|before| *before != CsvPhase::Replacing);
+    let csv = put(context, csv, status.clone(), troubles).await?;
+    // One that could not be written is decided on again.
+    if makes_room {
         context.metrics.csv_upgrades.inc();
     }
-    let csv = put(context, csv, status.clone(), troubles).await?;
     for event in &decision.events {
         let reason = event.reason.as_str();
         tell(context, &csv, event.warning, reason, &event.message).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 
-use super::removal;
+use super::{removal, subscriber};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::labels;
 use crate::api::operator_group::OperatorGroup;
@@ -141,20 +141,25 @@ pub(in crate::controller) fn tell_of_group(context: &Context, group: &OperatorGr
 
 /// A Subscription came, changed or went: its configuration is that of its operator.
 pub(in crate::controller) fn tell_of_subscription(context: &Context, subscription: &Subscription) {
-    let installed = subscription.status.as_ref().map(|it| &it.installed_csv);
-    if let Some(name) = installed.filter(|name| !name.is_empty())
-        && context.leads()
-    {
-        let namespace = subscription.namespace().unwrap_or_default();
-        let key = ObjectKey::new(&namespace, name);
+    if !context.leads() {
+        return;
+    }
+    let namespace = subscription.namespace().unwrap_or_default();
+    let named = [
+        subscriber::installed(subscription),
+        subscriber::current(subscription),
+    ];
+    for name in named.into_iter().flatten() {
+        let csvs = &context.caches.csvs;
+        // One that is not there yet is looked at when it comes.
+        let Some(csv) = csvs.get(&ObjectKey::new(&namespace, name)) else {
+            continue;
+        };
         // The version before that is looked after until the newer one begins to install.
-        if let Some(newer) = context.caches.csvs.get(&key) {
-            let older = ObjectKey::new(&namespace, &newer.spec.replaces);
-            if context.caches.csvs.get(&older).is_some() {
-                context.queues.csvs.add(older);
-            }
+        let older = csvs.get(&ObjectKey::new(&namespace, &csv.spec.replaces));
+        for csv in older.iter().chain([&csv]) {
+            context.queues.csvs.add(ObjectKey::of(&**csv));
         }
-        context.queues.csvs.add(key);
     }
 }
 

@@ -9,12 +9,12 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
-use super::{facts, removal};
+use super::{facts, removal, subscriber};
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::labels;
 use crate::api::operator_condition::OperatorCondition;
 use crate::api::operator_group::OperatorGroup;
-use crate::api::subscription::{Subscription, SubscriptionConfig};
+use crate::api::subscription::SubscriptionConfig;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::lifecycle::install::certificates::{self, Outlook, ServingCertificates};
@@ -94,7 +94,7 @@ impl<'a> World<'a> {
         let all_groups = context.caches.operator_groups.all();
         let now = context.now();
         let facts = facts::read(context, csv, &lineage).await?;
-        let config = config(context, csv, &lineage);
+        let config = subscriber::config(context, csv, &lineage);
         let given_up = context
             .attempts
             .since_given_up(context, csv, config.as_ref());
@@ -305,27 +305,6 @@ impl<'a> World<'a> {
             .map(removal::crd);
         secrets.chain(ours).chain(crds).collect()
     }
-}
-
-/// What the Subscription that owns a ClusterServiceVersion adjusts. Once there is a newer version, the
-/// Subscription names that one, and is still the owner of this.
-fn config(
-    context: &Context,
-    csv: &ClusterServiceVersion,
-    lineage: &Lineage<'_>,
-) -> Option<SubscriptionConfig> {
-    let namespace = csv.namespace().unwrap_or_default();
-    let subscriptions = context.caches.subscriptions.in_namespace(&namespace);
-    let owner_of = |csv: &ClusterServiceVersion| {
-        let name = csv.name_any();
-        subscriptions.iter().find(|it: &&Arc<Subscription>| {
-            let status = it.status.as_ref();
-            status.is_some_and(|status| status.installed_csv == name)
-        })
-    };
-    let successors = lineage.successors(csv);
-    let owner = owner_of(csv).or_else(|| successors.into_iter().find_map(owner_of))?;
-    owner.spec.config.clone()
 }
 
 async fn former_conditions(

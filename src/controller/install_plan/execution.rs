@@ -8,6 +8,7 @@
 mod crds;
 mod objects;
 mod pull_secrets;
+mod take_back;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -250,6 +251,12 @@ impl Execution<'_> {
                         self.name(at)
                     ));
                     return Ok(());
+                }
+                match self.waits_for_newer(&object, &live).await {
+                    Ok(false) => {}
+                    // They are looked for again in a moment.
+                    Ok(true) => return Ok(()),
+                    Err(error) => return self.failed(at, &error).await,
                 }
             }
             Ok(None) => {}

@@ -32,9 +32,18 @@ use crate::api::labels;
 #[derive(Clone, Default)]
 pub struct Seen {
     objects: BTreeMap<Key, Value>,
-    settled: BTreeMap<Key, i64>,
+    settled: BTreeMap<Key, Settled>,
     left: BTreeSet<Key>,
     dead: BTreeSet<Key>,
+}
+
+/// An object right after we last applied it: which one it was, and what was asked of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Its `metadata.uid`: one of the same name that somebody else made is another.
+    pub uid: String,
+    /// Its `metadata.generation`, which grows whenever somebody asks for something else.
+    pub generation: i64,
 }
 
 /// Names only: Secrets are among the objects.
@@ -61,12 +70,12 @@ impl Seen {
         self.objects.insert(Key::of(&object), object);
     }
 
-    /// Tells the `metadata.generation` that an object had right after we last applied it. As long as it
-    /// has that, it is as the API server and its admission want it: what differs then is not drift,
-    /// and writing it again would change nothing.
+    /// Tells what an object was right after we last applied it. As long as it is that, it is as the API
+    /// server and its admission want it: what differs then is not drift, and writing it again would change
+    /// nothing.
     #[must_use]
-    pub fn settled(mut self, key: Key, generation: i64) -> Self {
-        self.settled.insert(key, generation);
+    pub fn settled(mut self, key: Key, settled: Settled) -> Self {
+        self.settled.insert(key, settled);
         self
     }
 
@@ -98,7 +107,9 @@ impl Seen {
 
     fn is_settled(&self, key: &Key, live: &Value) -> bool {
         let generation = live.pointer("/metadata/generation").and_then(Value::as_i64);
-        generation.is_some() && self.settled.get(key) == generation.as_ref()
+        self.settled.get(key).is_some_and(|settled| {
+            generation == Some(settled.generation) && text(live, "/metadata/uid") == settled.uid
+        })
     }
 }
 

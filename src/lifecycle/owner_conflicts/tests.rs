@@ -21,18 +21,31 @@ fn csv(name: &str, replaces: &str, crds: &[&str]) -> ClusterServiceVersion {
     .unwrap()
 }
 
+/// One that was made on a day, and got so far.
+fn on(day: u32, phase: &str, mut csv: ClusterServiceVersion) -> ClusterServiceVersion {
+    let created = json!(format!("2026-01-{day:02}T00:00:00Z"));
+    csv.metadata.creation_timestamp = serde_json::from_value(created).unwrap();
+    csv.status = serde_json::from_value(json!({"phase": phase})).unwrap();
+    csv
+}
+
 #[rstest]
-#[case::alone(csv("other", "", &["b.g"]), None)]
-#[case::an_older_version(csv("old", "", &["a.g"]), None)]
-#[case::a_newer_version(csv("newer", "new", &["a.g"]), None)]
-#[case::a_stranger(csv("other", "", &["b.g", "a.g"]), Some("other"))]
-#[case::another_heir_of_the_old_one(csv("heir", "old", &["a.g"]), None)]
+#[case::alone(on(1, "Succeeded", csv("other", "", &["b.g"])), None)]
+#[case::a_newer_version(on(4, "Pending", csv("newer", "new", &["a.g"])), None)]
+#[case::another_heir_of_the_old_one(on(1, "Succeeded", csv("heir", "old", &["a.g"])), None)]
+#[case::a_stranger_that_runs(on(4, "Succeeded", csv("other", "", &["b.g", "a.g"])), Some("other"))]
+#[case::a_stranger_that_was_there_first(on(1, "Failed", csv("other", "", &["a.g"])), Some("other"))]
+#[case::a_stranger_that_came_later(on(4, "Failed", csv("other", "", &["a.g"])), None)]
 fn a_crd_belongs_to_one_line_of_versions(
     #[case] other: ClusterServiceVersion,
     #[case] conflict: Option<&str>,
 ) {
-    let csvs = [csv("new", "old", &["a.g"]), csv("old", "", &["a.g"]), other];
-    let found = find(&csvs[0], &Lineage::new(&csvs), &BTreeMap::new());
+    let csvs = [
+        on(2, "Pending", csv("old", "", &["a.g"])),
+        on(3, "Pending", csv("new", "old", &["a.g"])),
+        other,
+    ];
+    let found = find(&csvs[1], &Lineage::new(&csvs), &BTreeMap::new());
     let owner = conflict.map(ToOwned::to_owned);
     assert_eq!(
         found,
@@ -41,6 +54,23 @@ fn a_crd_belongs_to_one_line_of_versions(
             owner
         })
     );
+}
+
+#[test]
+fn who_runs_keeps_its_crd_for_its_next_version_too_whoever_else_was_there_first() {
+    let csvs = [
+        on(1, "Failed", csv("refused", "", &["a.g"])),
+        on(2, "Failed", csv("old", "", &["a.g"])),
+        on(3, "Pending", csv("new", "old", &["a.g"])),
+    ];
+    let mut csvs = csvs;
+    csvs[1].status.get_or_insert_default().conditions =
+        serde_json::from_value(json!([{"phase": "Succeeded"}, {"phase": "Failed"}])).unwrap();
+    let lineage = Lineage::new(&csvs);
+    let find = |csv| find(csv, &lineage, &BTreeMap::new());
+    assert_eq!(find(&csvs[1]), None);
+    assert_eq!(find(&csvs[2]), None);
+    assert!(matches!(find(&csvs[0]), Some(OwnerConflict::Crd { owner, .. }) if owner == "old"));
 }
 
 /// One with a Deployment, which was installed or not.

@@ -17,11 +17,7 @@ use crate::lifecycle::replacement;
 pub(super) fn step(situation: &Situation<'_>) -> Course {
     let successors = situation.lineage.successors(situation.csv);
     let Some(last) = successors.last() else {
-        return Course::pending(
-            CsvReason::RequirementsUnknown,
-            "marked as replacement, but no replacement CSV found in cluster: requirements not yet \
-             checked, this one takes its place again",
-        );
+        return comes_back();
     };
     let mut groups = situation.groups.iter();
     let is_replaced = if groups.any(|group| group.spec.fails_forward()) {
@@ -40,6 +36,22 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
         (true, false) => Course::stay(),
         (false, _) => look_after(situation),
     }
+}
+
+/// Deleting: it goes, unless somebody took all newer ones away since that was decided.
+pub(super) fn last_step(situation: &Situation<'_>) -> Course {
+    match situation.lineage.replacement_of(situation.csv) {
+        Some(_) => Course::stay().and(Action::Delete),
+        None => comes_back(),
+    }
+}
+
+fn comes_back() -> Course {
+    Course::pending(
+        CsvReason::RequirementsUnknown,
+        "marked as replacement, but no replacement CSV found in cluster: requirements not yet \
+         checked, this one takes its place again",
+    )
 }
 
 /// Puts right what was changed, and renews certificates. The phase stays, as OLM's does.

@@ -48,29 +48,47 @@ fn each_has_one_before_and_those_after_it() {
     assert_eq!(lineage.replacement_of(&csvs[2]), None);
 }
 
-#[rstest]
-#[case::itself(&[("a", "a")])]
-#[case::each_other(&[("a", "b"), ("b", "a")])]
-#[case::three(&[("a", "b"), ("b", "c"), ("c", "a")])]
-fn in_a_circle_nobody_replaces_anybody(#[case] links: &[(&str, &str)]) {
-    let csvs = csvs(links);
-    let lineage = Lineage::new(&csvs);
-    for csv in &csvs {
-        assert_eq!(lineage.replaced_by(csv), None);
-        assert_eq!(
-            lineage.successors(csv),
-            Vec::<&ClusterServiceVersion>::new()
-        );
+/// As [`csvs`], each made a day after the one before it.
+fn in_order(links: &[(&str, &str)]) -> Vec<ClusterServiceVersion> {
+    let mut csvs = csvs(links);
+    for (day, csv) in (1..).zip(&mut csvs) {
+        let created = json!(format!("2026-01-{day:02}T00:00:00Z"));
+        csv.metadata.creation_timestamp = serde_json::from_value(created).unwrap();
     }
+    csvs
+}
+
+#[rstest]
+#[case::itself(&[("a", "a")], &["a"])]
+#[case::one_step_back(&[("v2", "v1"), ("v1", "v2")], &["v2", "v1"])]
+#[case::and_on_again(&[("v1", "v2"), ("v2", "v1")], &["v1", "v2"])]
+#[case::two_steps_back_and_on_again(&[("v3", "v2"), ("v1", "v3"), ("v2", "v1")], &["v3", "v1", "v2"])]
+#[case::what_follows_a_circle(&[("a", "b"), ("b", "a"), ("c", "b")], &["a", "b", "c"])]
+fn in_a_circle_whoever_came_last_is_the_newest(
+    #[case] links: &[(&str, &str)],
+    #[case] chain: &[&str],
+) {
+    let csvs = in_order(links);
+    let lineage = Lineage::new(&csvs);
+    let mut all = vec![csvs[0].name_any()];
+    all.extend(names(&lineage.successors(&csvs[0])));
+    assert_eq!(all, chain);
+    assert_eq!(names(&lineage.descendants(&csvs[0])), chain[1..]);
+    assert_eq!(lineage.replaced_by(&csvs[0]), None);
+    for (older, newer) in csvs.iter().zip(&csvs[1..]) {
+        assert_eq!(lineage.replaced_by(newer), Some(older));
+    }
+    let last = csvs.last().unwrap();
+    assert_eq!(lineage.replacement_of(last), None);
+    assert_eq!(lineage.predecessors(last).len(), csvs.len() - 1);
 }
 
 #[test]
-fn what_follows_a_circle_still_replaces_its_end() {
-    let csvs = csvs(&[("a", "b"), ("b", "a"), ("c", "b")]);
+fn what_leads_to_a_circle_is_no_part_of_it() {
+    let csvs = in_order(&[("c", "b"), ("a", "b"), ("b", "a")]);
     let lineage = Lineage::new(&csvs);
-    assert_eq!(lineage.replaced_by(&csvs[2]), Some(&csvs[1]));
-    assert_eq!(lineage.replacement_of(&csvs[1]), Some(&csvs[2]));
-    assert_eq!(lineage.replacement_of(&csvs[0]), None);
+    assert_eq!(lineage.replaced_by(&csvs[0]), Some(&csvs[2]));
+    assert_eq!(names(&lineage.successors(&csvs[1])), ["b", "c"]);
 }
 
 #[test]

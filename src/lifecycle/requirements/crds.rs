@@ -88,18 +88,10 @@ fn ancestors_alongside(
     if alongside.contains(name.as_str()) {
         return BTreeSet::new();
     }
-    let mut found = BTreeSet::new();
-    let mut older = Some(csv.spec.replaces.as_str());
-    while let Some(ancestor) = older.and_then(|older| lineage.get(older)) {
-        let ancestor_name = ancestor.name_any();
-        // OLM only walks on over those that the CRD was installed with.
-        if ancestor_name == name
-            || !alongside.contains(ancestor_name.as_str())
-            || !found.insert(ancestor_name)
-        {
-            break;
-        }
-        older = Some(ancestor.spec.replaces.as_str());
-    }
-    found
+    let older = lineage.predecessors(csv).into_iter();
+    // OLM only walks on over those that the CRD was installed with.
+    let older = older.map(kube::ResourceExt::name_any);
+    older
+        .take_while(|older| alongside.contains(older.as_str()))
+        .collect()
 }

@@ -156,7 +156,8 @@ fn sibling(name: &str, replaces: &str, reason: &str) -> ClusterServiceVersion {
 #[case::with_a_stranger(&[("ns", "b")], "", &[("b", "", "")], "")]
 #[case::with_ancestors(&[("ns", "b"), ("ns", "c")], "b", &[("b", "c", ""), ("c", "", "")], "b, c")]
 #[case::with_descendants(&[("ns", "b"), ("ns", "c")], "", &[("b", "csv", ""), ("c", "b", "")], "")]
-#[case::with_a_circle(&[("ns", "b"), ("ns", "c")], "b", &[("b", "c", ""), ("c", "csv", "")], "b, c")]
+#[case::with_the_oldest_of_a_circle(&[("ns", "b"), ("ns", "c")], "b", &[("b", "c", ""), ("c", "csv", "")], "b")]
+#[case::with_one_that_came_later(&[("ns", "later")], "later", &[("later", "csv", "")], "")]
 #[case::with_one_that_is_gone(&[("ns", "b")], "b", &[], "")]
 fn an_owned_crd_that_was_only_installed_with_ancestors_is_not_yet_its_own(
     #[case] alongside: &[(&str, &str)],

@@ -139,14 +139,23 @@ fn how_many_pods_there_are_is_left_to_others() {
 fn what_admission_changed_is_no_drift_once_it_is_known() {
     let (_, desired) = simple();
     let seen = after(&desired, |live| {
+        live["metadata"]["uid"] = json!("op-uid");
         live["spec"]["template"]["spec"]["containers"][0]["image"] = json!("mirror/m");
     });
     assert!(matches!(
         observe(&desired, &seen),
         Installation::Differs { .. }
     ));
-    let seen = seen.settled(op(), 1);
-    assert_eq!(observe(&desired, &seen), Installation::Ready);
+    let settled = |uid: &str, generation| {
+        let uid = uid.to_owned();
+        let settled = Settled { uid, generation };
+        observe(&desired, &seen.clone().settled(op(), settled))
+    };
+    assert_eq!(settled("op-uid", 1), Installation::Ready);
+    for (uid, generation) in [("op-uid", 2), ("of-one-that-was-deleted", 1)] {
+        let is_drift = matches!(settled(uid, generation), Installation::Differs { .. });
+        assert!(is_drift, "{uid} {generation}");
+    }
 }
 
 #[test]
@@ -252,8 +261,13 @@ fn a_new_ca_is_written_to_what_nobody_touched_since_the_last_one() {
     for object in first.objects() {
         let mut live = seen.get(&Key::of(object)).unwrap().clone();
         live["metadata"]["generation"] = json!(1);
+        live["metadata"]["uid"] = json!("its-uid");
         seen.insert(live);
-        seen = seen.settled(Key::of(object), 1);
+        let settled = Settled {
+            uid: "its-uid".to_owned(),
+            generation: 1,
+        };
+        seen = seen.settled(Key::of(object), settled);
     }
     let late = time("2027-12-31T12:00:00Z");
     let renewed = renew(&csv, &look(&csv, &seen, &late), &NONE, &late).unwrap();

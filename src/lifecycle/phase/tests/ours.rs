@@ -203,6 +203,17 @@ fn a_csv_whose_replacement_was_taken_away_takes_its_place_again() {
 }
 
 #[test]
+fn a_csv_that_was_about_to_go_stays_if_its_replacement_was_taken_away() {
+    let mut world =
+        World::new([csv("csv1", &CsvPhase::Deleting)]).with_installed("csv1", running());
+    for _ in 0..6 {
+        world.sync();
+    }
+    assert!(world.exists("csv1"), "nothing is left");
+    world.expect_phase("csv1", &CsvPhase::Succeeded);
+}
+
+#[test]
 fn an_install_that_keeps_failing_is_tried_again_without_going_round() {
     let mut world = World::new([csv("csv1", &CsvPhase::InstallReady)]);
     let message = "connection refused".to_owned();
@@ -306,21 +317,72 @@ fn a_csv_that_timed_out_stays_failed_until_its_components_are_ready() {
     world.sync().expect_phase("csv1", &CsvPhase::Succeeded);
 }
 
+/// One that was made at a time.
+fn made(seconds: i64, mut csv: ClusterServiceVersion) -> ClusterServiceVersion {
+    csv.metadata.creation_timestamp = Some(time(seconds));
+    csv
+}
+
 #[test]
-fn versions_that_replace_each_other_do_not_wait_for_each_other() {
-    let mut world = World::new([
-        csv("csv1", &CsvPhase::Unset).replaces("csv2"),
-        csv("csv2", &CsvPhase::Unset).replaces("csv1"),
-        csv("csv3", &CsvPhase::Unset)
-            .replaces("csv3")
-            .without_crds(),
-    ]);
+fn of_versions_that_replace_each_other_the_one_that_came_last_stays() {
+    let newer = made(1, csv("csv2", &CsvPhase::Succeeded).replaces("csv1"));
+    let mut world = World::new([newer]).with_installed("csv2", running());
+    let mut expected = ["csv1", "csv2"];
+    // There, and back again.
+    for round in 2..4 {
+        let [name, before] = expected;
+        let back = csv(name, &CsvPhase::Unset).replaces(before);
+        world.csvs.push(made(round, back));
+        for _ in 0..10 {
+            world.sync();
+        }
+        assert!(!world.exists(before), "{before} stays beside {name}");
+        world.expect_phase(name, &CsvPhase::Succeeded);
+        expected.reverse();
+    }
+}
+
+#[test]
+fn a_version_that_says_it_replaces_itself_replaces_nobody() {
+    let mut world = World::new([csv("csv1", &CsvPhase::Unset).replaces("csv1")]);
     for _ in 0..6 {
         world.sync();
     }
-    for name in ["csv1", "csv2", "csv3"] {
-        world.expect_phase(name, &CsvPhase::Succeeded);
+    world.expect_phase("csv1", &CsvPhase::Succeeded);
+}
+
+#[test]
+fn an_operator_that_was_refused_is_in_the_way_of_neither_the_one_that_runs_nor_its_next_version() {
+    let rightful = made(1, csv("rightful.v1", &CsvPhase::Succeeded));
+    let intruder = made(2, csv("intruder", &CsvPhase::Unset));
+    let mut world = World::new([rightful, intruder]).with_installed("rightful.v1", running());
+    for _ in 0..4 {
+        world.sync();
     }
+    let refused = |world: &World| {
+        let words = "conflicting CRD owner in namespace";
+        let reason = CsvReason::OwnerConflict;
+        world.expect("intruder", &CsvPhase::Failed, &reason, words);
+    };
+    refused(&world);
+
+    // Its Pods are gone for a moment.
+    world.installed.insert("rightful.v1".to_owned(), waiting());
+    world.sync().expect_phase("rightful.v1", &CsvPhase::Failed);
+    for _ in 0..6 {
+        world.sync();
+    }
+    world.expect_phase("rightful.v1", &CsvPhase::Succeeded);
+    refused(&world);
+
+    let next = csv("rightful.v2", &CsvPhase::Unset).replaces("rightful.v1");
+    world.csvs.push(made(3, next));
+    for _ in 0..10 {
+        world.sync();
+    }
+    assert!(!world.exists("rightful.v1"));
+    world.expect_phase("rightful.v2", &CsvPhase::Succeeded);
+    refused(&world);
 }
 
 #[test]
