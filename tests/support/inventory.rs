@@ -66,6 +66,10 @@ pub async fn take(client: &Client, extent: &Extent) -> anyhow::Result<Inventory>
             if resource.kind == "Namespace" {
                 object["status"]["conditions"] = Value::Null;
             }
+            // A node keeps the images that it once ran.
+            if resource.kind == "Node" {
+                object["status"]["images"] = Value::Null;
+            }
             if !extent.has(&object) {
                 continue;
             }
