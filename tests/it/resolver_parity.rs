@@ -486,8 +486,10 @@ fn ask(program: &PathBuf, inputs: &[&Input], runs: usize) -> Vec<Olm> {
 fn uses_own_fields(input: &Input) -> bool {
     let mut subscriptions = input.subscriptions.iter();
     // A Subscription of OLM names its catalog.
-    subscriptions.any(|one| {
+    let own = subscriptions.any(|one| {
         let any_catalog = one.catalog.as_deref() == Some("");
         any_catalog || one.version.is_some() || one.dependencies.is_some()
-    })
+    });
+    // Only fields of our own can be such that nobody understands them.
+    own || !input.held.is_empty()
 }

@@ -236,6 +236,7 @@ fn without_failing_catalogs(input: &mut Input, _: &Resolution) {
 }
 
 fn without_malformed(input: &mut Input, _: &Resolution) {
+    let mut without_default = Vec::new();
     for package in input
         .catalogs
         .iter_mut()
@@ -260,6 +261,9 @@ fn without_malformed(input: &mut Input, _: &Resolution) {
                 properties: Vec::new(),
             };
             if chandler::catalog::graph::order(&listed).is_err() {
+                if channel.name == package.default_channel {
+                    without_default.push((package.name.clone(), channel.name.clone()));
+                }
                 // Its bundles are there, but nobody can take them.
                 let kept: Vec<_> = channel.entries.iter().take(1).cloned().collect();
                 channel.entries = kept;
@@ -279,6 +283,14 @@ fn without_malformed(input: &mut Input, _: &Resolution) {
             }
         }
         package.bundles.dedup_by(|a, b| a.name == b.name);
+    }
+    // Who names no channel is not moved to another one.
+    for subscription in &mut input.subscriptions {
+        let package = subscription.package.as_ref().unwrap_or(&subscription.name);
+        let default = without_default.iter().find(|(name, _)| name == package);
+        if let Some((_, default)) = default.filter(|_| subscription.channel.is_empty()) {
+            subscription.channel.clone_from(default);
+        }
     }
 }
 
@@ -428,26 +440,25 @@ fn without_underway(input: &mut Input, _: &Resolution) {
 }
 
 fn without_too_new(input: &mut Input, _: &Resolution) {
-    let Some(has) = input
-        .kube_version
-        .as_ref()
-        .and_then(|version| Version::parse_tolerant(version).ok())
-    else {
-        return;
-    };
+    let has = input.kube_version.as_ref();
+    let has = has.and_then(|version| Version::parse_tolerant(version).ok());
     let packages = input
         .catalogs
         .iter_mut()
         .flat_map(|catalog| &mut catalog.packages);
     for bundle in packages.flat_map(|package| &mut package.bundles) {
-        let needed = bundle
-            .min_kube_version
-            .as_ref()
-            .and_then(|version| Version::parse_tolerant(version).ok());
-        bundle.deprecated |= needed.is_some_and(|needed| {
-            (has.major(), has.minor(), has.patch())
-                < (needed.major(), needed.minor(), needed.patch())
-        });
+        let Some(needed) = &bundle.min_kube_version else {
+            continue;
+        };
+        bundle.deprecated |= match (Version::parse(needed), &has) {
+            (Ok(needed), Some(has)) => {
+                (has.major(), has.minor(), has.patch())
+                    < (needed.major(), needed.minor(), needed.patch())
+            }
+            (Ok(_), None) => false,
+            // What cannot be read would be installed, and never run.
+            (Err(_), _) => true,
+        };
     }
 }
 
