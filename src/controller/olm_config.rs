@@ -61,15 +61,15 @@ fn copies(context: &Context, are_wanted: bool) -> copied_csvs::Copies {
     let csvs = caches.csvs.all();
     let copies = caches.copies.all();
     let originals = csvs.iter().map(|csv| Csv {
-        namespace: csv.namespace().unwrap_or_default(),
-        name: csv.name_any(),
+        namespace: csv.metadata.namespace.as_deref().unwrap_or_default(),
+        name: csv.metadata.name.as_deref().unwrap_or_default(),
         copied_from: None,
         is_copyable: copied_csvs::is_copyable(csv),
     });
     let copies = copies.iter().map(|copy| Csv {
-        namespace: copy.namespace.clone(),
-        name: copy.name.clone(),
-        copied_from: Some(copy.copied_from.clone()),
+        namespace: &copy.namespace,
+        name: &copy.name,
+        copied_from: Some(&copy.copied_from),
         is_copyable: false,
     });
     let csvs: Vec<Csv> = originals.chain(copies).collect();

@@ -78,6 +78,14 @@ impl<K> Cache<K> {
         self.read(|objects| objects.values().cloned().collect())
     }
 
+    /// Some of the objects, by namespace and name.
+    pub(crate) fn filter(&self, is_meant: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
+        self.read(|objects| {
+            let meant = objects.values().filter(|it| is_meant(it));
+            meant.cloned().collect()
+        })
+    }
+
     fn read<T>(&self, look: impl FnOnce(&BTreeMap<ObjectKey, Arc<K>>) -> T) -> T {
         // A thread that panicked with the lock held left a whole map: changes are single calls.
         look(&self.objects.read().unwrap_or_else(PoisonError::into_inner))

@@ -22,13 +22,13 @@ pub enum Copies {
 
 /// What matters of a ClusterServiceVersion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Csv {
+pub struct Csv<'a> {
     /// Its namespace.
-    pub namespace: String,
+    pub namespace: &'a str,
     /// Its name.
-    pub name: String,
+    pub name: &'a str,
     /// Where the original is, if this is a copy.
-    pub copied_from: Option<String>,
+    pub copied_from: Option<&'a str>,
     /// Whether it is in a state to be copied: see [`is_copyable`].
     pub is_copyable: bool,
 }
@@ -45,25 +45,21 @@ pub fn judge(
     let copies: BTreeSet<(&str, &str, &str)> = csvs
         .iter()
         .filter_map(|csv| {
-            let home = csv.copied_from.as_deref()?;
+            let home = csv.copied_from?;
             let is_concerned = homes.contains(home);
-            is_concerned.then_some((home, csv.name.as_str(), csv.namespace.as_str()))
+            is_concerned.then_some((home, csv.name, csv.namespace))
         })
         .collect();
     let originals = || csvs.iter().filter(|csv| csv.copied_from.is_none());
     // Where there is an operator of that name itself, it stays.
-    let taken: BTreeSet<(&str, &str)> = originals()
-        .map(|csv| (csv.namespace.as_str(), csv.name.as_str()))
-        .collect();
+    let taken: BTreeSet<(&str, &str)> = originals().map(|csv| (csv.namespace, csv.name)).collect();
     let are_as_wanted = if are_wanted {
-        let mut wanted =
-            originals().filter(|csv| csv.is_copyable && homes.contains(&csv.namespace));
+        let mut wanted = originals().filter(|csv| csv.is_copyable && homes.contains(csv.namespace));
         wanted.all(|csv| {
-            let name = csv.name.as_str();
             let mut others = namespaces
                 .iter()
-                .filter(|namespace| !taken.contains(&(namespace.as_str(), name)));
-            others.all(|namespace| copies.contains(&(&csv.namespace, name, namespace)))
+                .filter(|namespace| !taken.contains(&(namespace.as_str(), csv.name)));
+            others.all(|namespace| copies.contains(&(csv.namespace, csv.name, namespace)))
         })
     } else {
         copies.is_empty()
@@ -181,12 +177,12 @@ mod tests {
         assert_eq!(condition.last_transition_time, Some(time(1)));
     }
 
-    fn csv(namespace: &str, name: &str, from: Option<&str>) -> Csv {
+    fn csv<'a>(namespace: &'a str, name: &'a str, copied_from: Option<&'a str>) -> Csv<'a> {
         Csv {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            copied_from: from.map(ToOwned::to_owned),
-            is_copyable: from.is_none(),
+            namespace,
+            name,
+            copied_from,
+            is_copyable: copied_from.is_none(),
         }
     }
 

@@ -22,6 +22,10 @@ const OPERATORS: usize = 15;
 const NAMESPACES: usize = 1_000;
 /// How much more memory that may take.
 const BUDGET: u64 = 10 * 1024;
+/// How much more memory a copy may take where copies are wanted, in KiB: there is one of each operator in each namespace.
+const OF_A_COPY: usize = 2;
+/// What is written beside copies, for each operator: its own status, and that of the OLMConfig.
+const BESIDE: usize = 20;
 /// How long nothing is written once everything is done.
 const QUIET: Duration = Duration::from_secs(10);
 /// Namespaces of the crowd are called so, and are known by that.
@@ -111,11 +115,24 @@ async fn crowd(case: &Case) -> anyhow::Result<()> {
     let written = gateway.writes().len() - settled;
     let with_copies = process.resident()?;
     println!("{copies} copies: {written} writes, {with_copies} KiB");
+    ensure!(
+        written <= 2 * copies + BESIDE * OPERATORS,
+        "a copy and its status are more than two writes"
+    );
+    let more = usize::try_from(with_copies.saturating_sub(after))?;
+    ensure!(
+        more <= OF_A_COPY * copies,
+        "{copies} copies take {more} KiB"
+    );
     copy_csvs(case, false).await?;
     self::copies(case, 0).await?;
     gateway.quiet(QUIET).await;
     let written = gateway.writes().len() - settled - written;
     println!("no copies: {written} writes, {} KiB", process.resident()?);
+    ensure!(
+        written <= copies + BESIDE * OPERATORS,
+        "to delete a copy is more than one write"
+    );
     Ok(())
 }
 

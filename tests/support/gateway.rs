@@ -407,22 +407,17 @@ impl Inner {
     fn note(self: &Arc<Self>, write: Write) {
         let is_done = write.is_done();
         self.writes.send_modify(|writes| writes.push(write));
-        if !is_done {
+        let shut_after = self.shut_after.lock().unwrap();
+        let mut outage = self.outage.lock().unwrap();
+        // Of tens of thousands, nobody goes through all after each.
+        if !is_done || (shut_after.is_none() && outage.is_none()) {
             return;
         }
         let writes = self.writes.borrow();
         let done: Vec<Write> = writes.iter().filter(|it| it.is_done()).cloned().collect();
-        let is_over = |shut: &Shut| shut(&done);
-        if self
-            .shut_after
-            .lock()
-            .unwrap()
-            .as_ref()
-            .is_some_and(is_over)
-        {
+        if shut_after.as_ref().is_some_and(|is_over| is_over(&done)) {
             self.shut.cancel();
         }
-        let mut outage = self.outage.lock().unwrap();
         if let Some(Outage { time, .. }) = outage.take_if(|it| (it.after)(&done)) {
             self.go_away(time);
         }

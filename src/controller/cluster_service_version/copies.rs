@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, PartialObjectMeta, Patch, PatchParams};
+use serde_json::json;
 
 use super::{removal, rights, status};
 use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::cluster_service_version::status::ClusterServiceVersionStatus;
 use crate::api::conditions::olm_config::DISABLED_COPIED_CSVS;
 use crate::api::labels;
 use crate::api::olm_config::{self, OlmConfig};
@@ -15,7 +17,7 @@ use crate::controller::context::Context;
 use crate::controller::error::{Error, Failures};
 use crate::controller::key::ObjectKey;
 use crate::controller::queue::Next;
-use crate::controller::run::{MANAGER, as_manager};
+use crate::controller::run::{MANAGER, patching};
 use crate::lifecycle::copied_csvs::{self, Copy};
 use crate::lifecycle::targets::Targets;
 
@@ -59,15 +61,19 @@ pub(in crate::controller) async fn reconcile(
     // A namespace that refuses, such as by a quota, keeps no other from having its copy.
     let mut failures = Failures::default();
     let mut refusing = BTreeSet::new();
+    // They are the same but for their namespace.
+    let mut copy = copied_csvs::copy(&csv, &key.namespace);
+    let status = copy.status.take();
     for namespace in &plan.write {
-        if !failures.note(write(context, &csv, namespace).await) {
+        copy.metadata.namespace = Some(namespace.clone());
+        if !failures.note(write(context, &copy).await) {
             refusing.insert(namespace);
         }
     }
-    for namespace in &plan.write_status {
-        if !refusing.contains(namespace) {
-            failures.note(write_status(context, &csv, namespace).await);
-        }
+    let statuses = plan.write_status.iter();
+    for namespace in statuses.filter(|it| !refusing.contains(it)) {
+        let copy = ObjectKey::new(namespace, &key.name);
+        failures.note(write_status(context, &copy, &key.namespace, status.as_ref()).await);
     }
     let (unwanted, staying): (Vec<_>, Vec<_>) = seen
         .into_iter()
@@ -118,19 +124,12 @@ fn api(context: &Context, namespace: &str) -> Api<ClusterServiceVersion> {
     Api::namespaced(context.client.clone(), namespace)
 }
 
-async fn write(
-    context: &Context,
-    csv: &ClusterServiceVersion,
-    namespace: &str,
-) -> Result<(), Error> {
-    let mut copy = copied_csvs::copy(csv, namespace);
-    copy.status = None;
-    let applied = api(context, namespace)
-        .patch(
-            &copy.name_any(),
-            &PatchParams::apply(MANAGER).force(),
-            &Patch::Apply(&copy),
-        )
+/// Writes a copy but for its status.
+async fn write(context: &Context, copy: &ClusterServiceVersion) -> Result<(), Error> {
+    let namespace = copy.namespace().unwrap_or_default();
+    let parameters = PatchParams::apply(MANAGER).force();
+    let applied = api(context, &namespace)
+        .patch_metadata(&copy.name_any(), &parameters, &Patch::Apply(copy))
         .await;
     applied.map_err(Error::while_(format!(
         "copying it to namespace {namespace}"
@@ -138,26 +137,36 @@ async fn write(
     Ok(())
 }
 
+/// Writes the status of a copy as a whole, without reading the copy first: there may be one in every namespace,
+/// and whenever the original's changes, all of theirs do.
 async fn write_status(
     context: &Context,
-    csv: &ClusterServiceVersion,
-    namespace: &str,
+    copy: &ObjectKey,
+    home: &str,
+    status: Option<&ClusterServiceVersionStatus>,
 ) -> Result<(), Error> {
-    let api = api(context, namespace);
-    let name = csv.name_any();
-    let Some(mut live) = api
-        .get_opt(&name)
-        .await
-        .map_err(Error::while_("reading a copy"))?
-    else {
-        return Ok(());
-    };
-    live.status = copied_csvs::copy(csv, namespace).status;
-    let written = api.replace_status(&name, &as_manager(), &live).await;
-    written.map_err(Error::while_(format!(
-        "writing the status in namespace {namespace}"
-    )))?;
-    Ok(())
+    let label = format!("/metadata/labels/{}", labels::COPIED_FROM);
+    let change = json!([
+        // Somebody may have put an operator of that name there meanwhile. Then this is refused as a whole.
+        {"op": "test", "path": label, "value": home},
+        {"op": "add", "path": "/status", "value": status},
+    ]);
+    // It is one, and so can be read as one.
+    let patch = Patch::Json::<()>(serde_json::from_value(change).unwrap_or_default());
+    // Nobody reads the answer, in which the whole of it is.
+    let api = Api::<PartialObjectMeta<ClusterServiceVersion>>::namespaced(
+        context.client.clone(),
+        &copy.namespace,
+    );
+    match api.patch_status(&copy.name, &patching(), &patch).await {
+        Ok(_) => Ok(()),
+        // It went meanwhile, or is none any more, and the watch will tell.
+        Err(kube::Error::Api(status)) if [404, 422].contains(&status.code) => Ok(()),
+        Err(error) => Err(Error::while_(format!(
+            "writing the status in namespace {}",
+            copy.namespace
+        ))(error)),
+    }
 }
 
 /// Nothing stands behind copies whose original is gone.
@@ -189,9 +198,8 @@ async fn delete(context: &Context, copy: &Copy) -> Result<(), Error> {
 
 /// The copies of a ClusterServiceVersion, by namespace.
 fn copies_of(context: &Context, key: &ObjectKey) -> Vec<Arc<Copy>> {
-    let mut copies = context.caches.copies.all();
-    copies.retain(|it| it.name == key.name && it.copied_from == key.namespace);
-    copies
+    let copies = &context.caches.copies;
+    copies.filter(|it| it.name == key.name && it.copied_from == key.namespace)
 }
 
 /// Namespaces that a copy can be in: where there is an operator of that name itself, it stays.

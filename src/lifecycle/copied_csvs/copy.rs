@@ -9,6 +9,7 @@ use kube::ResourceExt as _;
 use kube::core::ObjectMeta;
 use serde::Serialize;
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
@@ -19,7 +20,7 @@ use crate::lifecycle::targets::Targets;
 /// What `kubectl apply` left on the original is of no use on a copy, and long.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What is kept of a copy that was seen.
+/// What is kept of a copy that was seen. There may be one of every operator in every namespace, so it is little.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copy {
     /// Its namespace.
@@ -32,13 +33,13 @@ pub struct Copy {
     pub version: String,
     /// Where the original is, by the label `olm.copiedFrom`.
     pub copied_from: String,
-    /// Where the original is, by the annotation `olm.operatorNamespace`; empty if there is none.
-    pub home: String,
+    /// Whether it says by the annotation `olm.operatorNamespace` that the original is in another namespace.
+    pub has_home: bool,
     /// Hash of what was copied, by its annotation.
-    pub content_hash: String,
+    pub content: Hash,
     /// Hash of its status as it is: a status is written apart from the rest, and being killed in between
     /// must not go unnoticed.
-    pub status_hash: String,
+    pub status: Hash,
     /// Whether it was deleted and waits for our finalizer. None that we make has it, but one that somebody made
     /// by hand, or an original that somebody marked as a copy.
     pub awaits_cleanup: bool,
@@ -48,21 +49,40 @@ impl Copy {
     /// What is kept of a copy; the rest of it need not be held in memory, however many namespaces there
     /// are.
     pub fn of(csv: &ClusterServiceVersion) -> Self {
-        let annotation = |key: &str| csv.annotations().get(key).cloned().unwrap_or_default();
+        let annotation = |key: &str| csv.annotations().get(key).map_or("", String::as_str);
         let copied_from = csv.labels().get(labels::COPIED_FROM);
+        let namespace = csv.namespace().unwrap_or_default();
+        let home = annotation(labels::OPERATOR_NAMESPACE);
         let is_deleted = csv.metadata.deletion_timestamp.is_some();
         let mut finalizers = csv.finalizers().iter();
         Self {
-            namespace: csv.namespace().unwrap_or_default(),
+            has_home: !home.is_empty() && home != namespace,
+            namespace,
             name: csv.name_any(),
             uid: csv.uid().unwrap_or_default(),
             version: csv.resource_version().unwrap_or_default(),
             copied_from: copied_from.cloned().unwrap_or_default(),
-            home: annotation(labels::OPERATOR_NAMESPACE),
-            content_hash: annotation(labels::COPY_HASH),
-            status_hash: hash(&csv.status),
+            content: Hash::of(annotation(labels::COPY_HASH)),
+            status: Hash::of(&csv.status),
             awaits_cleanup: is_deleted && finalizers.any(|it| it == labels::CSV_CLEANUP_FINALIZER),
         }
+    }
+}
+
+/// A hash that is kept of something, and compared with that of what it should be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hash([u8; 8]);
+
+impl Hash {
+    fn of(value: &(impl Serialize + ?Sized)) -> Self {
+        let digest = Sha256::digest(json!(value).to_string());
+        let mut hash = Self::default();
+        // Too short for those who look for two that have the same, and nobody gains anything by it.
+        hash.0
+            .iter_mut()
+            .zip(digest)
+            .for_each(|(to, from)| *to = from);
+        hash
     }
 }
 
@@ -113,7 +133,8 @@ pub fn copy(csv: &ClusterServiceVersion, namespace: &str) -> ClusterServiceVersi
     labels.insert(labels::COPIED_FROM.to_owned(), home.clone());
     labels.insert(labels::MANAGED.to_owned(), "true".to_owned());
     let annotations = metadata.annotations.get_or_insert_default();
-    let hash = hash(&json!([labels, annotations, csv.spec]));
+    let content = json!([labels, annotations, csv.spec]).to_string();
+    let hash = base62_sha224(content.as_bytes());
     annotations.insert(labels::COPY_HASH.to_owned(), hash);
     let mut status = csv.status.clone().unwrap_or_default();
     status.reason = CsvReason::Copied;
@@ -123,10 +144,6 @@ pub fn copy(csv: &ClusterServiceVersion, namespace: &str) -> ClusterServiceVersi
         spec: csv.spec.clone(),
         status: Some(status),
     }
-}
-
-fn hash(value: &impl Serialize) -> String {
-    base62_sha224(json!(value).to_string().as_bytes())
 }
 
 /// Whether a ClusterServiceVersion is in a state to be copied: one that was not looked at yet, is no
@@ -177,7 +194,7 @@ pub fn plan<'a>(
     // Nothing of it depends on the namespace.
     let wanted = Copy::of(&copy(csv, ""));
     // One that does not carry the marks of its group yet would be copied without them, and that goes.
-    if !is_copyable(csv) || wanted.home.is_empty() {
+    if !is_copyable(csv) || !wanted.has_home {
         return plan;
     }
     for namespace in namespaces.iter().filter(|name| is_served(name)) {
@@ -186,10 +203,10 @@ pub fn plan<'a>(
         if seen.is_some_and(|seen| is_unwanted(seen)) {
             continue;
         }
-        if seen.is_none_or(|seen| seen.content_hash != wanted.content_hash) {
+        if seen.is_none_or(|seen| seen.content != wanted.content) {
             plan.write.push(namespace.clone());
         }
-        if seen.is_none_or(|seen| seen.status_hash != wanted.status_hash) {
+        if seen.is_none_or(|seen| seen.status != wanted.status) {
             plan.write_status.push(namespace.clone());
         }
     }
@@ -198,10 +215,7 @@ pub fn plan<'a>(
 
 /// Whether a ClusterServiceVersion does not stand for a copy of it, whichever namespaces it serves.
 fn is_dangling(copy: &Copy, original: &ClusterServiceVersion) -> bool {
-    copy.home.is_empty()
-        || copy.home == copy.namespace
-        || original.is_copied()
-        || is_in_conflict(original)
+    !copy.has_home || original.is_copied() || is_in_conflict(original)
 }
 
 /// Whether another group has the operator's APIs: then it serves nobody until that is settled.

@@ -148,7 +148,7 @@ fn an_operator_for_all_namespaces_is_copied(
     #[case] delete: &[&str],
 ) {
     let mut outdated = Copy::of(&copy(&csv(), "two"));
-    outdated.content_hash = String::new();
+    outdated.content = Hash::default();
     let cluster = cluster(&["home", "one", "two"]);
     let plan = plan(&csv(), &Targets::All, &cluster, &[outdated], everywhere);
     assert_eq!(plan.write, names(write));
@@ -194,18 +194,16 @@ fn copies_go_while_another_group_has_the_apis() {
 
 #[test]
 fn a_copy_that_does_not_say_where_its_original_is_goes() {
-    let one = Copy::of(&copy(&csv(), "one"));
-    assert!(!is_dangling(&one, &csv()));
-    let homeless = Copy {
-        home: String::new(),
-        ..one.clone()
+    let mut one = copy(&csv(), "one");
+    let mut home_is = |home: Option<&str>| {
+        let home = home.map(|it| ("olm.operatorNamespace".to_owned(), it.to_owned()));
+        one.metadata.annotations = Some(home.into_iter().collect());
+        is_dangling(&Copy::of(&one), &csv())
     };
-    assert!(is_dangling(&homeless, &csv()));
-    let at_home = Copy {
-        home: "one".to_owned(),
-        ..one
-    };
-    assert!(is_dangling(&at_home, &csv()));
+    assert!(!home_is(Some("home")));
+    assert!(home_is(None));
+    assert!(home_is(Some("")));
+    assert!(home_is(Some("one")));
 }
 
 #[test]
