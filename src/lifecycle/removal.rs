@@ -42,6 +42,7 @@ mod party;
 mod progress;
 #[cfg(test)]
 mod tests;
+mod trail;
 mod users;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,6 +62,8 @@ use fates::{Dependencies, Fates};
 pub use handover::{hand_over, last_written, own_wish, put_back};
 pub use leftovers::disown;
 pub use progress::{Move, is_news, so_far};
+pub(crate) use trail::LABELLED;
+pub use trail::trail;
 
 const CSV: &str = "ClusterServiceVersion";
 

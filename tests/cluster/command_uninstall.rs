@@ -35,7 +35,10 @@ fn command(scene: &Scene<'_>, arguments: &[&str], kubeconfig: &Path) -> Command 
 }
 
 /// What a command said: its exit code, its data, and its words.
-async fn chandler(scene: &Scene<'_>, arguments: &[&str]) -> anyhow::Result<(i32, String, String)> {
+pub(crate) async fn chandler(
+    scene: &Scene<'_>,
+    arguments: &[&str],
+) -> anyhow::Result<(i32, String, String)> {
     let kubeconfig = scene.case.cluster.kubeconfig();
     let output = command(scene, arguments, kubeconfig).output().await?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

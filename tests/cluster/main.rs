@@ -69,6 +69,7 @@ mod uninstall_found;
 mod uninstall_killed;
 mod uninstall_names;
 mod uninstall_order;
+mod uninstall_preview;
 mod uninstall_races;
 mod uninstall_rights;
 mod uninstall_trouble;

@@ -101,7 +101,7 @@ fn rule(scene: &Scene<'_>) -> Value {
 }
 
 /// A namespace that is cared for, with a catalog of gopher and what it needs.
-async fn stocked(case: &Case, is_for_all: bool) -> anyhow::Result<Scene<'_>> {
+pub(crate) async fn stocked(case: &Case, is_for_all: bool) -> anyhow::Result<Scene<'_>> {
     if is_alone() {
         cleared(case).await?;
     }
@@ -122,7 +122,7 @@ async fn stocked(case: &Case, is_for_all: bool) -> anyhow::Result<Scene<'_>> {
 
 /// What is looked at. Alone on the cluster that is everything; beside other tests it is what names the
 /// namespace, which everything does that is made for it.
-fn extent(scene: &Scene<'_>) -> Extent {
+pub(crate) fn extent(scene: &Scene<'_>) -> Extent {
     if is_alone() {
         Extent::Whole
     } else {
@@ -153,7 +153,7 @@ async fn inventory(scene: &Scene<'_>) -> anyhow::Result<Inventory> {
 
 /// Waits until all parts of gopher are there: Pods that are simulated answer nobody, so that it does not get to
 /// run. One that does is in [`everything_of_an_operator_that_runs_and_answers_goes_and_nothing_else`].
-async fn installed(scene: &Scene<'_>, is_for_all: bool) -> anyhow::Result<()> {
+pub(crate) async fn installed(scene: &Scene<'_>, is_for_all: bool) -> anyhow::Result<()> {
     scene.at_latest("gopher", "gopher.v1.0.0").await?;
     scene.at_latest(&generated(scene), "burrow.v1.0.0").await?;
     let client = &scene.case.client;

@@ -22,7 +22,7 @@ use crate::controller::queue::Next;
 use crate::controller::run::patching;
 use crate::lifecycle::components::Component;
 use crate::lifecycle::install::conversion;
-use crate::lifecycle::removal::cleanup;
+use crate::lifecycle::removal::{LABELLED, cleanup};
 use crate::plan::apply::Applier;
 
 /// How soon is looked whether everything is gone.
@@ -33,30 +33,6 @@ const QUIET: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How long Kubernetes gives Pods that say nothing about it.
 const GRACE: i64 = 30;
-
-/// What may carry the labels of an operator without being owned by it. The aggregated roles of its
-/// APIs are not among them: those belong to the APIs.
-const KINDS: [(&str, &str, Option<&str>); 6] = [
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", None),
-    ("rbac.authorization.k8s.io/v1", "ClusterRole", None),
-    (
-        "admissionregistration.k8s.io/v1",
-        "MutatingWebhookConfiguration",
-        None,
-    ),
-    (
-        "admissionregistration.k8s.io/v1",
-        "ValidatingWebhookConfiguration",
-        None,
-    ),
-    ("apiregistration.k8s.io/v1", "APIService", None),
-    // By which servers of APIs learn whose certificates to trust.
-    (
-        "rbac.authorization.k8s.io/v1",
-        "RoleBinding",
-        Some("kube-system"),
-    ),
-];
 
 /// Makes sure that it cannot go without us.
 pub(super) async fn with_finalizer(
@@ -202,7 +178,7 @@ fn is_coming(context: &Context, key: &ObjectKey) -> bool {
 /// Whether an object says that it is a ClusterServiceVersion's, and is not removed after it by Kubernetes.
 pub(super) fn is_left_by(component: &Component, key: &ObjectKey) -> bool {
     let label = |name: &str| component.labels.get(name).map(String::as_str);
-    let mut kinds = KINDS.iter();
+    let mut kinds = LABELLED.iter();
     label(labels::OWNER) == Some(labels::owner_value(&key.name).as_str())
         && label(labels::OWNER_NAMESPACE) == Some(key.namespace.as_str())
         && label(labels::OWNER_KIND) == Some(ClusterServiceVersion::kind(&()).as_ref())
@@ -222,7 +198,7 @@ async fn remove_labelled(applier: &Applier, key: &ObjectKey) -> Result<Vec<Value
         labels::OWNER_KIND,
     );
     let mut left = Vec::new();
-    for (api_version, kind, namespace) in KINDS {
+    for (api_version, kind, namespace) in LABELLED {
         let found = applier
             .list(api_version, kind, namespace, &selector)
             .await?;

@@ -1,15 +1,17 @@
-//! Everything that carries the mark of a package, of whatever kind.
+//! Everything that carries the mark of a package, of whatever kind, and what goes with that.
 
 use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::discovery::{Discovery, Scope, verbs};
-use kube::{Client, ResourceExt as _};
+use kube::{Client, Resource, ResourceExt as _};
 use tokio::time::timeout;
 
 use super::Remover;
 use crate::api::GROUP;
+use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::labels;
 use crate::api::subscription::Subscription;
 use crate::controller::error::Error;
@@ -21,6 +23,9 @@ const AT_ONCE: usize = 16;
 /// How long a list may take. What converts objects and is not there is asked for again and again, behind the
 /// API server and before it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where it is said whom to trust that servers of APIs are asked by.
+const KUBE_SYSTEM: &str = "kube-system";
 
 /// What is said of a list that took longer.
 pub(super) fn late() -> String {
@@ -37,24 +42,76 @@ pub(crate) struct Swept {
     pub(crate) unlisted: Vec<Unlisted>,
 }
 
+/// What is asked for of one kind.
+struct Question {
+    resource: ApiResource,
+    /// In which namespace; in all or none otherwise.
+    namespace: Option<String>,
+    labels: String,
+}
+
+impl Question {
+    fn about<K: Resource<DynamicType = ()>>(namespace: Option<&str>, labels: String) -> Self {
+        Self {
+            resource: ApiResource::erase::<K>(&()),
+            namespace: namespace.map(str::to_owned),
+            labels,
+        }
+    }
+}
+
 impl Remover {
     /// Finds everything that was made for a package and carries its mark: in the namespace of its
     /// Subscription, and in none.
     pub(crate) async fn sweep(&self, subscription: &Subscription) -> Result<Swept, Error> {
         let namespace = subscription.namespace().unwrap_or_default();
         let marked = format!("{}=true,{}", labels::MANAGED, mark(subscription));
-        let parameters = ListParams::default().labels(&marked);
+        self.ask(self.about_all_kinds(&namespace, &marked).await?)
+            .await
+    }
+
+    /// Finds what may go by itself with the operators of a namespace: it is theirs without a mark, or in another
+    /// namespace.
+    pub(crate) async fn sweep_trail(&self, namespace: &str) -> Result<Swept, Error> {
+        let ours = format!("{}=true", labels::MANAGED);
+        let owned = || format!("{}={namespace}", labels::OWNER_NAMESPACE);
+        let copied = || format!("{}={namespace}", labels::COPIED_FROM);
+        let mut questions = self.about_all_kinds(namespace, &ours).await?;
+        questions.extend([
+            Question::about::<RoleBinding>(Some(KUBE_SYSTEM), owned()),
+            Question::about::<ClusterServiceVersion>(None, copied()),
+            Question::about::<Role>(None, copied()),
+            Question::about::<RoleBinding>(None, copied()),
+        ]);
+        self.ask(questions).await
+    }
+
+    async fn about_all_kinds(&self, namespace: &str, labels: &str) -> Result<Vec<Question>, Error> {
         let kinds = kinds(&self.client)
             .await
             .map_err(Error::while_("asking for the kinds of the cluster"))?;
-        let lists = kinds.into_iter().map(|(resource, scope)| {
+        let questions = kinds.into_iter().map(|(resource, scope)| Question {
+            resource,
+            namespace: (scope == Scope::Namespaced).then(|| namespace.to_owned()),
+            labels: labels.to_owned(),
+        });
+        Ok(questions.collect())
+    }
+
+    async fn ask(&self, questions: Vec<Question>) -> Result<Swept, Error> {
+        let lists = questions.into_iter().map(|question| {
             let client = self.client.clone();
-            let api: Api<DynamicObject> = match scope {
-                Scope::Namespaced => Api::namespaced_with(client, &namespace, &resource),
-                Scope::Cluster => Api::all_with(client, &resource),
+            let Question {
+                resource,
+                namespace,
+                labels,
+            } = question;
+            let api: Api<DynamicObject> = match namespace {
+                Some(namespace) => Api::namespaced_with(client, &namespace, &resource),
+                None => Api::all_with(client, &resource),
             };
-            let parameters = parameters.clone();
             async move {
+                let parameters = ListParams::default().labels(&labels);
                 let listed = timeout(PATIENCE, api.list_metadata(&parameters)).await;
                 (resource, listed)
             }

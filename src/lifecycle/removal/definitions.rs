@@ -16,6 +16,7 @@ use crate::api::conditions::InstallPlanPhase;
 use crate::api::conditions::subscription::NOT_READABLE;
 use crate::api::install_plan::InstallPlan;
 use crate::api::subscription::{RemovalPolicy, Subscription};
+use crate::lifecycle::install::conversion;
 
 /// What becomes of CRDs and their objects.
 #[derive(Default)]
@@ -61,7 +62,10 @@ pub(super) fn decide(estate: &Estate<'_>, wish: &Wish, fates: &Fates<'_>) -> Def
         };
         match why_not {
             Err(blocker) => all.blockers.push(blocker),
-            Ok(Some(why)) => {
+            Ok(Some(mut why)) => {
+                if is_converted_no_more(estate, crd) {
+                    why.push_str(NO_CONVERSION);
+                }
                 if wish.crds.contains(&crd.name) {
                     all.refuse(crd, why);
                 } else {
@@ -100,6 +104,15 @@ pub(super) fn decide(estate: &Estate<'_>, wish: &Wish, fates: &Fates<'_>) -> Def
         all.blockers.push(blocker);
     }
     all
+}
+
+/// What is said of a CRD whose objects nobody converts any more: they are there, and may not be what is asked for.
+const NO_CONVERSION: &str = "; without the operator its objects are not converted: each is served in all versions as it is stored";
+
+fn is_converted_no_more(estate: &Estate<'_>, crd: &Crd) -> bool {
+    let converts =
+        |csv: &&ClusterServiceVersion| conversion::crd_names(csv).contains(&crd.name.as_str());
+    estate.own.iter().any(converts) && !estate.others.iter().any(converts)
 }
 
 /// Whoever cannot be read may use what would go.

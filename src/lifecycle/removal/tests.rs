@@ -289,6 +289,34 @@ fn a_crd_with_objects_stays_with_them_unless_it_is_named() {
 }
 
 #[test]
+fn of_a_crd_that_stays_is_told_that_nobody_converts_its_objects_any_more() {
+    let convert = json!([{
+        "type": "ConversionWebhook", "generateName": "convert.example.com", "deploymentName": "gopher",
+        "conversionCRDs": [crd_name("Gopher")],
+    }]);
+    let converting = |name: &str| {
+        let mut csv = json!(*csv(NAMESPACE, name, &["Gopher"], &[]));
+        csv["spec"]["webhookdefinitions"] = convert.clone();
+        Arc::new(serde_json::from_value(csv).unwrap())
+    };
+    let why = |facts: &Facts| {
+        let removal = plan(facts, &operator());
+        why_stays(&removal, "CustomResourceDefinition gophers.example.com")
+    };
+    assert!(!why(&facts()).contains("converted"));
+    let mut alone = facts();
+    alone.csvs = vec![converting("gopher")];
+    assert!(
+        why(&alone).contains("its objects are not converted"),
+        "{}",
+        why(&alone)
+    );
+    let mut with_heir = alone.clone();
+    with_heir.csvs.push(converting("mole"));
+    assert!(!why(&with_heir).contains("converted"));
+}
+
+#[test]
 fn everything_goes_with_custom_resources_first_and_crds_last() {
     let removal = plan(&facts(), &naming(everything()));
     assert_eq!(

@@ -15,7 +15,9 @@ use crate::api::subscription::Subscription;
 use crate::cli::failure::Failure;
 use crate::cli::printer::visible;
 use crate::controller::removal::{Remover, Surroundings};
-use crate::lifecycle::removal::{Goes, Reference, Removal, Stays, Step, Wish, plan, wish_for};
+use crate::lifecycle::removal::{
+    Goes, Reference, Removal, Stays, Step, Wish, plan, trail, wish_for,
+};
 use crate::server::writes::{ObjectName, RemovalStep, Removing, Staying};
 
 /// What goes with a Subscription and with those that it hands over.
@@ -26,6 +28,8 @@ pub(in crate::cli) struct Preview {
     policy: String,
     /// The removal of the Subscription itself first, then those of dependencies.
     pub(in crate::cli) removals: Vec<Part>,
+    /// What goes by itself with all of that.
+    trail: Vec<Goes>,
     /// What the API server does not let the user look at.
     unread: Vec<String>,
     /// What of it may have a say in what goes: operators elsewhere, and CRDs.
@@ -59,6 +63,7 @@ impl Preview {
             subscription: subscription.clone(),
             namespace,
             removals: Vec::new(),
+            trail: Vec::new(),
             unread: Vec::new(),
             hidden,
             hidden_crds: None,
@@ -101,6 +106,10 @@ impl Preview {
                 removal,
             });
         }
+        let swept = remover.sweep_trail(&preview.namespace).await;
+        let swept = swept.map_err(outside)?;
+        preview.trail = trail(preview.listed().map(|(_, it)| it), &swept.marked);
+        preview.unread.extend(swept.unread);
         preview.hidden.extend(preview.hidden_crds.clone());
         preview.unread.extend(preview.hidden.iter().cloned());
         preview.unread.sort();
@@ -194,7 +203,15 @@ impl Preview {
         unnamed
     }
 
-    fn goes(&self) -> impl Iterator<Item = (Step, &Goes)> {
+    /// What goes, with its title: what goes by itself comes after what is deleted.
+    fn goes(&self) -> impl Iterator<Item = (&'static str, &Goes)> {
+        let listed = self.listed();
+        let listed = listed.map(|(step, it)| (title(step).unwrap_or_default(), it));
+        listed.chain(self.trail.iter().map(|it| (TRAIL, it)))
+    }
+
+    /// What stages of the removals take.
+    fn listed(&self) -> impl Iterator<Item = (Step, &Goes)> {
         let stages = self.removals.iter().flat_map(|it| &it.removal.stages);
         stages
             .filter(|stage| {
@@ -211,7 +228,7 @@ impl Preview {
 
     /// The names of the ClusterServiceVersions that go.
     pub(in crate::cli) fn operators(&self) -> impl Iterator<Item = &str> {
-        let goes = self.goes();
+        let goes = self.listed();
         goes.filter(|(step, _)| *step == Step::DeleteOperator)
             .map(|(_, it)| it.object.name.as_str())
     }
@@ -256,6 +273,11 @@ impl Preview {
                 text.push_str(&columns(rows.map(|it| (it, ""))));
             }
         }
+        if !self.trail.is_empty() {
+            let _ = writeln!(text, "What goes {TRAIL}:");
+            let rows = self.trail.iter().map(|it| &it.object);
+            text.push_str(&columns(rows.map(|it| (it, ""))));
+        }
         let stays = self.stays();
         if !stays.is_empty() {
             text.push_str("What stays:\n");
@@ -268,8 +290,7 @@ impl Preview {
 
     fn lines(&self) -> String {
         let mut text = String::new();
-        for (step, it) in self.goes() {
-            let title = title(step).unwrap_or_default();
+        for (title, it) in self.goes() {
             let line = format!("goes\t{}\t{}\t{title}", it.object.kind, place(&it.object));
             let _ = writeln!(text, "{}", shown(&line));
         }
@@ -331,8 +352,7 @@ impl Preview {
     /// For the page.
     pub(in crate::cli) fn view(&self) -> Removing {
         let mut goes: Vec<RemovalStep> = Vec::new();
-        for (step, it) in self.goes() {
-            let title = title(step).unwrap_or_default();
+        for (title, it) in self.goes() {
             let object = object(&it.object);
             match goes.last_mut().filter(|last| last.title == title) {
                 Some(last) => last.objects.push(object),
@@ -363,10 +383,14 @@ impl Preview {
             "policy": self.policy,
             "outcome": outcome,
             "removals": self.removals,
+            "goesByItself": self.trail,
             "notLookedAt": self.unread,
         })
     }
 }
+
+/// What is called that no stage takes. Pods of Deployments and the like go as well, and nobody has to be told.
+const TRAIL: &str = "by itself with all of that";
 
 /// What a stage is called, if there is something to see.
 fn title(step: Step) -> Option<&'static str> {
@@ -427,7 +451,10 @@ fn columns<'a>(rows: impl Iterator<Item = (&'a Reference, &'a str)>) -> String {
         }
         let more = objects.len().saturating_sub(NAMED);
         if more > 0 {
-            let _ = writeln!(text, "     {kind:<kind_width$}  and {more} more");
+            let _ = writeln!(
+                text,
+                "     {kind:<kind_width$}  and {more} more, which `-o json` lists"
+            );
         }
     }
     text
