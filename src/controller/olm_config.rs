@@ -9,7 +9,7 @@ use super::key::ObjectKey;
 use super::queue::Next;
 use super::run::as_manager;
 use crate::api::olm_config::{self, OlmConfig};
-use crate::lifecycle::copied_csvs::{self, Csv};
+use crate::lifecycle::copied_csvs::{self, Csv, Reach};
 use crate::lifecycle::targets::Targets;
 
 /// Looks at the only OLMConfig.
@@ -73,5 +73,10 @@ fn copies(context: &Context, are_wanted: bool) -> copied_csvs::Copies {
         is_copyable: false,
     });
     let csvs: Vec<Csv> = originals.chain(copies).collect();
-    copied_csvs::judge(are_wanted, &homes, &namespaces, &csvs)
+    let reach = if are_wanted {
+        Reach::Everywhere
+    } else {
+        Reach::Protected(&context.settings.protected_copies)
+    };
+    copied_csvs::judge(reach, &homes, &namespaces, &csvs)
 }

@@ -1,5 +1,6 @@
 //! What is decided when the process starts.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub struct Settings {
     pub global_namespaces: Vec<String>,
     /// The namespaces that are cared for; all if there are none.
     pub watched_namespaces: Vec<String>,
+    /// Namespaces that have copies of operators for all namespaces also where the OLMConfig wants none.
+    pub protected_copies: BTreeSet<String>,
     /// Where images and indexes are kept. May be deleted at any time.
     pub cache: PathBuf,
     /// How long what nobody needs stays in the cache, and how often is looked for it.

@@ -20,6 +20,24 @@ pub enum Copies {
     Underway,
 }
 
+/// Into which namespaces operators are copied that serve all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach<'a> {
+    /// Into each: the OLMConfig asks for that.
+    Everywhere,
+    /// Only into these, which are always to have their copies.
+    Protected(&'a BTreeSet<String>),
+}
+
+impl Reach<'_> {
+    fn has(&self, namespace: &str) -> bool {
+        match self {
+            Self::Everywhere => true,
+            Self::Protected(protected) => protected.contains(namespace),
+        }
+    }
+}
+
 /// What matters of a ClusterServiceVersion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Csv<'a> {
@@ -33,11 +51,11 @@ pub struct Csv<'a> {
     pub is_copyable: bool,
 }
 
-/// Whether the copies of the operators that serve all namespaces are as they are wanted. `homes`
+/// Whether the copies of the operators that serve all namespaces are where they are wanted. `homes`
 /// are the namespaces of those operators, `namespaces` all that are not about to go. What is not copied
 /// is not missing.
 pub fn judge(
-    are_wanted: bool,
+    reach: Reach<'_>,
     homes: &BTreeSet<String>,
     namespaces: &BTreeSet<String>,
     csvs: &[Csv],
@@ -53,16 +71,18 @@ pub fn judge(
     let originals = || csvs.iter().filter(|csv| csv.copied_from.is_none());
     // Where there is an operator of that name itself, it stays.
     let taken: BTreeSet<(&str, &str)> = originals().map(|csv| (csv.namespace, csv.name)).collect();
-    let are_as_wanted = if are_wanted {
-        let mut wanted = originals().filter(|csv| csv.is_copyable && homes.contains(csv.namespace));
-        wanted.all(|csv| {
-            let mut others = namespaces
-                .iter()
-                .filter(|namespace| !taken.contains(&(namespace.as_str(), csv.name)));
-            others.all(|namespace| copies.contains(&(csv.namespace, csv.name, namespace)))
-        })
-    } else {
-        copies.is_empty()
+    let are_as_wanted = match reach {
+        Reach::Everywhere => {
+            let mut wanted =
+                originals().filter(|csv| csv.is_copyable && homes.contains(csv.namespace));
+            wanted.all(|csv| {
+                let mut others = namespaces
+                    .iter()
+                    .filter(|namespace| !taken.contains(&(namespace.as_str(), csv.name)));
+                others.all(|namespace| copies.contains(&(csv.namespace, csv.name, namespace)))
+            })
+        }
+        Reach::Protected(_) => copies.iter().all(|(.., namespace)| reach.has(namespace)),
     };
     if are_as_wanted {
         Copies::AsWanted
@@ -192,6 +212,7 @@ mod tests {
     #[case::missing_somewhere(true, &["one"], Copies::Underway)]
     #[case::unwanted_and_gone(false, &[], Copies::AsWanted)]
     #[case::unwanted_and_there(false, &["two"], Copies::Underway)]
+    #[case::only_where_they_are_protected(false, &["one"], Copies::AsWanted)]
     fn only_operators_that_serve_all_namespaces_count(
         #[case] are_wanted: bool,
         #[case] copied_to: &[&str],
@@ -205,14 +226,20 @@ mod tests {
         csvs.extend(copied_to.iter().map(|to| csv(to, "a", Some("home"))));
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         let (homes, namespaces) = (names(&["home"]), names(&["home", "one", "two"]));
-        assert_eq!(judge(are_wanted, &homes, &namespaces, &csvs), expected);
+        let protected = names(&["one"]);
+        let reach = if are_wanted {
+            Reach::Everywhere
+        } else {
+            Reach::Protected(&protected)
+        };
+        assert_eq!(judge(reach, &homes, &namespaces, &csvs), expected);
     }
 
     #[test]
     fn what_is_not_copied_is_not_missing() {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         let (homes, namespaces) = (names(&["home"]), names(&["home", "one", "two"]));
-        let judge = |csvs: &[Csv]| judge(true, &homes, &namespaces, csvs);
+        let judge = |csvs: &[Csv]| judge(Reach::Everywhere, &homes, &namespaces, csvs);
         let mut csvs = vec![csv("home", "a", None), csv("one", "a", Some("home"))];
         assert_eq!(judge(&csvs), Copies::Underway);
         // The other namespace has one of that name itself.

@@ -1,11 +1,14 @@
 //! Copies of ClusterServiceVersions in the namespaces that they serve.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, ensure};
 use chandler::api::cluster_service_version::ClusterServiceVersion;
 use chandler::api::conditions::{ConditionStatus, CsvPhase, CsvReason};
 use chandler::api::olm_config::OlmConfig;
 use chandler::api::operator_group::OperatorGroup;
 use chandler::api::subscription::Subscription;
+use chandler::controller::Settings;
 use k8s_openapi::api::core::v1::ResourceQuota;
 use k8s_openapi::api::rbac::v1::{ClusterRole, Role, RoleBinding};
 use kube::api::{ListParams, Patch, PatchParams};
@@ -13,6 +16,7 @@ use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
 use crate::support::case::{Case, on_cluster};
+use crate::support::controllers::Running;
 use crate::support::life::{reason, status};
 use crate::support::scene::Scene;
 use crate::support::wares::stable;
@@ -300,6 +304,34 @@ async fn an_operator_for_all_namespaces_is_copied_if_and_only_if_the_olm_config_
                 other.gone::<ClusterServiceVersion>(&name).await?;
             }
         }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_protected_namespace_has_its_copies_whatever_the_olm_config_wants() {
+    on_cluster(async |case| {
+        let (mut home, [protected]) = Scene::with_neighbours(case).await?;
+        home.stop().await?;
+        let namespaces = [home.namespace.as_str(), &protected.namespace];
+        let differ = |settings: &mut Settings| {
+            settings.protected_copies = BTreeSet::from([protected.namespace.clone()]);
+        };
+        home.running = Some(Running::start_with(case, &namespaces, differ).await?);
+        home.group_with(json!({})).await?;
+        let gopher = home.operator("gopher", "1.0.0");
+        let name = gopher.csv_name();
+        home.runs(&gopher).await?;
+        let copy = protected
+            .copied_from(&home.namespace, &name, "there", |_| true)
+            .await?;
+        protected.delete::<ClusterServiceVersion>(&name).await?;
+        protected
+            .copied_from(&home.namespace, &name, "made anew", |it| {
+                it.uid() != copy.uid()
+            })
+            .await?;
         Ok(())
     })
     .await;

@@ -45,6 +45,7 @@ impl Running {
             lease: "chandler".to_owned(),
             identity: format!("{}-{}", case.name, cache.path().display()),
             global_namespaces: Vec::new(),
+            protected_copies: std::collections::BTreeSet::new(),
             watched_namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
             cache: cache.path().to_owned(),
             cache_rest: Duration::from_hours(1),

@@ -115,7 +115,8 @@ static TIMES: LazyLock<Regex> = LazyLock::new(|| {
 /// An object without what differs from one time to another, and without what says nothing.
 fn essence(mut object: Value) -> Value {
     if let Some(metadata) = object["metadata"].as_object_mut() {
-        for field in ["resourceVersion", "uid", "managedFields", "generation"] {
+        // What was made anew is another object, and so the uid counts.
+        for field in ["resourceVersion", "managedFields", "generation"] {
             metadata.remove(field);
         }
     }

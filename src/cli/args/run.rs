@@ -27,6 +27,15 @@ pub(in crate::cli) struct Run {
     /// Care for this namespace only; may be given several times [default: all]
     #[arg(long, value_name = "NAMESPACE")]
     pub(in crate::cli) watch_namespace: Vec<String>,
+    /// A namespace that has copies of the ClusterServiceVersions for all namespaces whatever the OLMConfig
+    /// says; may be given several times, or with several joined by commas as OLM takes them
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        value_delimiter = ',',
+        alias = "protectedCopiedCSVNamespaces"
+    )]
+    pub(in crate::cli) protected_copied_csv_namespace: Vec<String>,
     /// The name of the Lease that says which replica writes
     #[arg(long, value_name = "NAME", default_value = "chandler")]
     pub(in crate::cli) lease: String,

@@ -47,6 +47,11 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             identity: identity(args.identity.as_deref()),
             global_namespaces: args.global_namespaces(),
             watched_namespaces: args.watch_namespace.clone(),
+            protected_copies: args
+                .protected_copied_csv_namespace
+                .iter()
+                .cloned()
+                .collect(),
             cache: session.store.root().to_owned(),
             cache_rest: CACHE_REST,
             rest: REST,

@@ -18,7 +18,7 @@ use crate::controller::error::{Error, Failures};
 use crate::controller::key::ObjectKey;
 use crate::controller::queue::Next;
 use crate::controller::run::{MANAGER, patching};
-use crate::lifecycle::copied_csvs::{self, Copy};
+use crate::lifecycle::copied_csvs::{self, Copy, Reach};
 use crate::lifecycle::targets::Targets;
 
 /// The reason of the Event that tells of a copy that could not be written.
@@ -45,8 +45,11 @@ pub(in crate::controller) async fn reconcile(
     };
     let targets = Targets::from_status(&status.namespaces);
     let namespaces = namespaces(context, &key.name);
-    let everywhere = config(context).is_some_and(|config| config.spec.copies_csvs());
-    let is_wanted = || !copied_csvs::plan(&known, &targets, &namespaces, [], everywhere).is_empty();
+    let reach = match config(context) {
+        Some(config) if config.spec.copies_csvs() => Reach::Everywhere,
+        _ => Reach::Protected(&context.settings.protected_copies),
+    };
+    let is_wanted = || !copied_csvs::plan(&known, &targets, &namespaces, [], reach).is_empty();
     if seen.is_empty() && !is_wanted() {
         return Ok(Next::Wait);
     }
@@ -57,7 +60,7 @@ pub(in crate::controller) async fn reconcile(
         return Ok(Next::Wait);
     };
     let copies = seen.iter().map(|it| &**it);
-    let plan = copied_csvs::plan(&csv, &targets, &namespaces, copies, everywhere);
+    let plan = copied_csvs::plan(&csv, &targets, &namespaces, copies, reach);
     // A namespace that refuses, such as by a quota, keeps no other from having its copy.
     let mut failures = Failures::default();
     let mut refusing = BTreeSet::new();

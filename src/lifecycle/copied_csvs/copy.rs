@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
+use super::Reach;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{CsvPhase, CsvReason};
 use crate::api::hash::base62_sha224;
@@ -168,19 +169,19 @@ pub fn is_copyable(csv: &ClusterServiceVersion) -> bool {
 }
 
 /// What is to be done about the copies of a ClusterServiceVersion. `namespaces` are those of the cluster
-/// that are not about to go, `copies` those seen of this CSV, `everywhere` whether an operator that serves
-/// all namespaces is copied into each of them (OLMConfig).
+/// that are not about to go, `copies` those seen of this CSV, `reach` those of them that have a copy of an operator
+/// which serves all.
 pub fn plan<'a>(
     csv: &ClusterServiceVersion,
     targets: &Targets,
     namespaces: &BTreeSet<String>,
     copies: impl IntoIterator<Item = &'a Copy>,
-    everywhere: bool,
+    reach: Reach<'_>,
 ) -> CopyPlan {
     let home = csv.namespace().unwrap_or_default();
     let is_served = |namespace: &str| {
         let all = matches!(targets, Targets::All);
-        namespace != home && targets.contains(namespace) && (everywhere || !all)
+        namespace != home && targets.contains(namespace) && (!all || reach.has(namespace))
     };
     let copies = copies.into_iter();
     let copies: BTreeMap<&str, &Copy> = copies.map(|it| (it.namespace.as_str(), it)).collect();

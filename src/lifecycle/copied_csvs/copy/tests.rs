@@ -2,6 +2,9 @@ use super::*;
 use rstest::rstest;
 use serde_json::Value;
 
+/// Nobody asks for copies of operators that serve all namespaces.
+const NOWHERE: Reach<'static> = Reach::Protected(&BTreeSet::new());
+
 fn csv() -> ClusterServiceVersion {
     serde_json::from_value(json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
@@ -86,7 +89,7 @@ fn each_target_gets_a_copy_but_not_the_operators_own_namespace() {
         &named(&["home", "one", "two", "gone"]),
         &cluster(&["home", "one", "two", "three"]),
         &[],
-        false,
+        NOWHERE,
     );
     assert_eq!(plan.write, names(&["one", "two"]));
     assert_eq!(plan.write_status, names(&["one", "two"]));
@@ -100,7 +103,7 @@ fn a_copy_that_is_up_to_date_is_left_alone() {
         Copy::of(&copy(&csv(), "two")),
     ];
     let cluster = cluster(&["home", "one", "two"]);
-    let plan = plan(&csv(), &named(&["one", "two"]), &cluster, &seen, false);
+    let plan = plan(&csv(), &named(&["one", "two"]), &cluster, &seen, NOWHERE);
     assert_eq!(plan, CopyPlan::default());
 }
 
@@ -111,7 +114,7 @@ fn labels_that_others_put_on_a_copy_do_not_make_it_outdated() {
         .labels_mut()
         .insert("theirs".to_owned(), String::new());
     let seen = [Copy::of(&labelled)];
-    let plan = plan(&csv(), &named(&["one"]), &cluster(&["one"]), &seen, false);
+    let plan = plan(&csv(), &named(&["one"]), &cluster(&["one"]), &seen, NOWHERE);
     assert_eq!(plan, CopyPlan::default());
 }
 
@@ -119,12 +122,24 @@ fn labels_that_others_put_on_a_copy_do_not_make_it_outdated() {
 fn what_changed_is_written_and_nothing_else() {
     let seen = [Copy::of(&copy(&csv(), "one"))];
     let failed = with(csv(), "Failed", "ComponentUnhealthy");
-    let status_only = plan(&failed, &named(&["one"]), &cluster(&["one"]), &seen, false);
+    let status_only = plan(
+        &failed,
+        &named(&["one"]),
+        &cluster(&["one"]),
+        &seen,
+        NOWHERE,
+    );
     assert_eq!(status_only.write, names(&[]));
     assert_eq!(status_only.write_status, names(&["one"]));
     let mut renamed = csv();
     "other".clone_into(&mut renamed.spec.display_name);
-    let spec_only = plan(&renamed, &named(&["one"]), &cluster(&["one"]), &seen, false);
+    let spec_only = plan(
+        &renamed,
+        &named(&["one"]),
+        &cluster(&["one"]),
+        &seen,
+        NOWHERE,
+    );
     assert_eq!(spec_only.write, names(&["one"]));
     assert_eq!(spec_only.write_status, names(&[]));
 }
@@ -134,23 +149,26 @@ fn a_copy_whose_status_was_never_written_gets_it() {
     let mut fresh = copy(&csv(), "one");
     fresh.status = None;
     let seen = [Copy::of(&fresh)];
-    let plan = plan(&csv(), &named(&["one"]), &cluster(&["one"]), &seen, false);
+    let plan = plan(&csv(), &named(&["one"]), &cluster(&["one"]), &seen, NOWHERE);
     assert_eq!(plan.write, names(&[]));
     assert_eq!(plan.write_status, names(&["one"]));
 }
 
 #[rstest]
-#[case::only_when_asked_for(true, &["one", "two"], &[])]
-#[case::and_else_those_there_are_go(false, &[], &["two"])]
+#[case::only_when_asked_for(Reach::Everywhere, &["one", "two"], &[])]
+#[case::and_else_those_there_are_go(NOWHERE, &[], &["two"])]
+#[case::but_always_where_that_is_protected(
+    Reach::Protected(&BTreeSet::from(["one".to_owned()])), &["one"], &["two"]
+)]
 fn an_operator_for_all_namespaces_is_copied(
-    #[case] everywhere: bool,
+    #[case] reach: Reach<'_>,
     #[case] write: &[&str],
     #[case] delete: &[&str],
 ) {
     let mut outdated = Copy::of(&copy(&csv(), "two"));
     outdated.content = Hash::default();
     let cluster = cluster(&["home", "one", "two"]);
-    let plan = plan(&csv(), &Targets::All, &cluster, &[outdated], everywhere);
+    let plan = plan(&csv(), &Targets::All, &cluster, &[outdated], reach);
     assert_eq!(plan.write, names(write));
     assert_eq!(plan.delete, names(delete));
 }
@@ -163,7 +181,7 @@ fn a_copy_goes_when_its_namespace_is_no_longer_served() {
         &named(&["one"]),
         &cluster(&["one", "two"]),
         &seen,
-        false,
+        NOWHERE,
     );
     assert_eq!(plan.delete, names(&["two"]));
 }
@@ -180,7 +198,7 @@ fn a_copy_goes_when_its_namespace_is_no_longer_served() {
 fn one_that_is_no_member_of_its_group_is_not_copied(#[case] reason: &str) {
     let csv = with(csv(), "Failed", reason);
     assert!(!is_copyable(&csv));
-    let plan = plan(&csv, &named(&["one"]), &cluster(&["one"]), &[], false);
+    let plan = plan(&csv, &named(&["one"]), &cluster(&["one"]), &[], NOWHERE);
     assert_eq!(plan, CopyPlan::default());
 }
 
@@ -188,7 +206,7 @@ fn one_that_is_no_member_of_its_group_is_not_copied(#[case] reason: &str) {
 fn copies_go_while_another_group_has_the_apis() {
     let seen = [Copy::of(&copy(&csv(), "one"))];
     let csv = with(csv(), "Failed", "InterOperatorGroupOwnerConflict");
-    let plan = plan(&csv, &named(&["one"]), &cluster(&["one"]), &seen, false);
+    let plan = plan(&csv, &named(&["one"]), &cluster(&["one"]), &seen, NOWHERE);
     assert_eq!(plan.delete, names(&["one"]));
 }
 
@@ -211,7 +229,7 @@ fn what_the_group_covers_counts_and_not_what_the_original_was_marked_with_before
     // Its annotation names `one` and `two`.
     let seen = [Copy::of(&copy(&csv(), "three"))];
     let cluster = cluster(&["one", "two", "three"]);
-    let plan = plan(&csv(), &named(&["three"]), &cluster, &seen, false);
+    let plan = plan(&csv(), &named(&["three"]), &cluster, &seen, NOWHERE);
     assert_eq!(plan, CopyPlan::default());
 }
 
@@ -219,7 +237,13 @@ fn what_the_group_covers_counts_and_not_what_the_original_was_marked_with_before
 fn one_that_is_not_marked_yet_is_not_copied_without_the_marks() {
     let mut unmarked = csv();
     unmarked.annotations_mut().remove("olm.operatorNamespace");
-    let plan = plan(&unmarked, &named(&["one"]), &cluster(&["one"]), &[], false);
+    let plan = plan(
+        &unmarked,
+        &named(&["one"]),
+        &cluster(&["one"]),
+        &[],
+        NOWHERE,
+    );
     assert_eq!(plan, CopyPlan::default());
 }
 
@@ -227,6 +251,6 @@ fn one_that_is_not_marked_yet_is_not_copied_without_the_marks() {
 fn one_that_was_not_looked_at_yet_is_not_copied() {
     let mut new = csv();
     new.status = None;
-    let plan = plan(&new, &named(&["one"]), &cluster(&["one"]), &[], false);
+    let plan = plan(&new, &named(&["one"]), &cluster(&["one"]), &[], NOWHERE);
     assert!(plan.is_empty());
 }
