@@ -17,7 +17,9 @@ use serde_json::json;
 
 use crate::support::case::{Case, on_cluster};
 use crate::support::controllers::Running;
+use crate::support::gateway::Gateway;
 use crate::support::life::{reason, status};
+use crate::support::process::{Process, Role as Part};
 use crate::support::scene::Scene;
 use crate::support::wares::stable;
 
@@ -332,6 +334,49 @@ async fn a_protected_namespace_has_its_copies_whatever_the_olm_config_wants() {
                 it.uid() != copy.uid()
             })
             .await?;
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_somebody_made_another_at_the_same_moment_is_no_failure() {
+    on_cluster(async |case| {
+        let (mut home, [other]) = Scene::with_neighbours(case).await?;
+        home.stop().await?;
+        let namespaces = [home.namespace.as_str(), &other.namespace];
+        let gateway = Gateway::start(case.client.clone(), &namespaces).await?;
+        let _process = Process::start(
+            case,
+            &Part {
+                name: "copies",
+                kubeconfig: &gateway.kubeconfig(),
+                namespaces: &namespaces,
+                cares_for_all: false,
+                lease: "copies",
+                plain_http: &[],
+            },
+        )?;
+        let status = format!(
+            "{}/clusterserviceversions/gopher.v1.0.0/status",
+            other.namespace
+        );
+        let held = gateway.hold(move |_, path| path.contains(&status));
+        home.group_with(json!({"targetNamespaces": [other.namespace]}))
+            .await?;
+        let gopher = home.operator("gopher", "1.0.0");
+        home.runs(&gopher.supports(&["SingleNamespace"])).await?;
+        held.is_reached().await;
+        let elsewhere = json!({"metadata": {"labels": {"olm.copiedFrom": "elsewhere"}}});
+        other
+            .patch::<ClusterServiceVersion>("gopher.v1.0.0", elsewhere)
+            .await?;
+        held.release();
+        other
+            .copied_from(&home.namespace, "gopher.v1.0.0", "put right", |_| true)
+            .await?;
+        let told = home.times_told("gopher.v1.0.0", "CopyFailed").await?;
+        ensure!(told == 0, "told {told} times that it failed");
         Ok(())
     })
     .await;
