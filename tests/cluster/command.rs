@@ -3,17 +3,19 @@
 use std::process::Output;
 
 use anyhow::ensure;
-use chandler::api::conditions::{CsvPhase, CsvReason};
+use chandler::api::conditions::{CsvPhase, CsvReason, InstallPlanPhase};
+use chandler::api::install_plan::InstallPlan;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::Api;
 use kube::api::DeleteParams;
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::command_uninstall::chandler;
 use crate::support::case::on_cluster;
 use crate::support::scene::Scene;
+use crate::support::wares::stable;
 
 async fn install(scene: &Scene<'_>, more: &[&str]) -> anyhow::Result<(Option<i32>, String)> {
     let kubeconfig = scene.case.cluster.kubeconfig().to_string_lossy();
@@ -131,6 +133,47 @@ async fn an_operator_without_a_subscription_is_told_of_with_its_reason_and_count
         let (code, text, said) = chandler(&scene, &["status", "vole"]).await?;
         ensure!(
             code == 1 && text.is_empty() && said.contains("there is no Subscription vole"),
+            "{code} {text} {said}"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_installed_is_told_of_although_no_plan_is_left_that_installed_it() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let gopher = scene.operator("gopher", "1.0.0");
+        let mole = scene.operator("mole", "1.0.0");
+        let none_tells = |text: &str, csv: &str| {
+            text.lines().count() == 1
+                && text.contains(&format!("\t{csv}\t"))
+                && text.contains("\tdone\t\tno InstallPlan that is left tells of it; ")
+                && text.contains(" is Succeeded since ")
+        };
+        // One that was there first, and is adopted.
+        scene.runs(&gopher).await?;
+        let content = [stable([gopher]), stable([mole])];
+        scene.config_map_catalog("hub", &content).await?;
+        scene.subscribe("gopher", "hub", json!({})).await?;
+        scene.at_latest("gopher", "gopher.v1.0.0").await?;
+        let (code, text, said) = chandler(&scene, &["history", "gopher"]).await?;
+        ensure!(
+            code == 0 && said.is_empty() && none_tells(&text, "gopher.v1.0.0"),
+            "{code} {text} {said}"
+        );
+        // One whose plan is gone.
+        scene.subscribe("mole", "hub", json!({})).await?;
+        scene.in_phase("mole.v1.0.0", CsvPhase::Succeeded).await?;
+        let plan = scene.plan_of("mole", InstallPlanPhase::Complete).await?;
+        scene.at_latest("mole", "mole.v1.0.0").await?;
+        scene.delete::<InstallPlan>(&plan.name_any()).await?;
+        let (code, text, said) = chandler(&scene, &["history", "mole"]).await?;
+        ensure!(
+            code == 0
+                && said.contains("older entries may be missing")
+                && none_tells(&text, "mole.v1.0.0"),
             "{code} {text} {said}"
         );
         Ok(())
