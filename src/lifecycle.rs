@@ -40,4 +40,5 @@ pub mod removal;
 pub mod replacement;
 pub mod requirements;
 pub mod targets;
+mod text;
 pub mod upgrade_gate;

@@ -141,4 +141,33 @@ mod tests {
         assert_eq!(format_provided_apis(&apis), "A.v1.y,A.v1.z,B.v1.x");
         assert!(parse_provided_apis("").is_empty());
     }
+
+    #[rstest]
+    #[case::one_word("nonsense")]
+    #[case::one_dot("A.v1")]
+    #[case::nothing("")]
+    #[case::blanks("   ")]
+    #[case::other_signs("A/v1/x")]
+    fn an_entry_that_cannot_be_read_costs_none_of_those_beside_it(#[case] bad: &str) {
+        let good = ["A.v1.x", "B.v1.x"];
+        let expected: BTreeSet<_> = good.iter().map(|it| it.parse().unwrap()).collect();
+        for at in 0..=good.len() {
+            let mut entries = good.to_vec();
+            entries.insert(at, bad);
+            assert_eq!(
+                parse_provided_apis(&entries.join(",")),
+                expected,
+                "{bad:?} at {at}"
+            );
+        }
+    }
+
+    #[test]
+    fn entries_of_which_none_can_be_read_are_no_apis() {
+        for annotation in ["nonsense", "nonsense,A.v1, ,B", ",,,", "A/v1/x;B.v1"] {
+            let apis = parse_provided_apis(annotation);
+            assert!(apis.is_empty(), "{annotation}: {apis:?}");
+            assert_eq!(format_provided_apis(&apis), "");
+        }
+    }
 }

@@ -60,9 +60,11 @@ pub(super) enum Command {
     Install(operate::Install),
     /// List what runs: packages, versions, health, and what could be upgraded
     List(operate::List),
-    /// Tell how Subscriptions are
+    /// Tell how operators are: whether they run, and what becomes of their upgrades
     ///
-    /// Ends with 1 if one of them is not healthy.
+    /// Ends with 1 if one of them does not run, or if something went wrong: a plan failed, there is no
+    /// solution, a new version does not come up. An upgrade that waits for approval, that an operator holds,
+    /// or that is under way while the version before runs, is no such thing.
     Status(operate::Status),
     /// Tell what was installed for a Subscription, when, and what came of it
     History(operate::History),

@@ -8,6 +8,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
 use tokio::sync::watch;
 
+use super::health;
 use super::standing::Standing;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::subscription::Subscription;
@@ -113,9 +114,9 @@ impl Supply for Attached {
 }
 
 fn subscribed(standing: Standing, csv: Option<&ClusterServiceVersion>) -> Installation {
-    let health = match standing.word() {
-        "healthy" => Health::Healthy,
-        "failed" => Health::Failed,
+    let health = match standing.health {
+        health::Health::Healthy => Health::Healthy,
+        health::Health::Failed => Health::Failed,
         _ if phase(csv) == "Failed" => Health::Failed,
         _ => Health::Pending,
     };

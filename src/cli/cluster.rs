@@ -108,12 +108,8 @@ impl Cluster {
 
     /// A Subscription by its name, or the only one to a package.
     pub(super) async fn subscription(&self, ns: &str, name: &str) -> Result<Subscription, Failure> {
-        self.find_subscription(ns, name).await?.ok_or_else(|| {
-            Failure::no(anyhow::anyhow!(
-                "there is no Subscription {name} in namespace {ns}, and none to a package of that name"
-            ))
-            .hint("`chandler status` lists those of a namespace")
-        })
+        let found = self.find_subscription(ns, name).await?;
+        found.ok_or_else(|| no_subscription(ns, name))
     }
 
     /// A Subscription by its name, or the only one to a package, if there is one.
@@ -123,22 +119,7 @@ impl Cluster {
         name: &str,
     ) -> Result<Option<Subscription>, Failure> {
         let all = self.subscriptions(ns).await?;
-        if let Some(found) = all.iter().find(|it| it.name_any() == name) {
-            return Ok(Some(found.clone()));
-        }
-        let of_package: Vec<&Subscription> = all.iter().filter(|it| it.spec.name == name).collect();
-        match of_package.as_slice() {
-            [only] => Ok(Some((*only).clone())),
-            [] => Ok(None),
-            several => {
-                let names: Vec<String> = several.iter().map(|it| it.name_any()).collect();
-                Err(Failure::usage(anyhow::anyhow!(
-                    "package {name} has several Subscriptions: {}",
-                    names.join(", ")
-                ))
-                .hint("name one of them"))
-            }
-        }
+        Ok(named(&all, name)?.cloned())
     }
 
     /// An InstallPlan, if there is one of that name.
@@ -309,6 +290,39 @@ impl Cluster {
             .await?;
         Ok(opened.index)
     }
+}
+
+/// Of some Subscriptions the one of a name, or the only one to a package, if there is one.
+pub(super) fn named<'s>(
+    all: &'s [Subscription],
+    name: &str,
+) -> Result<Option<&'s Subscription>, Failure> {
+    if let Some(found) = all.iter().find(|it| it.name_any() == name) {
+        return Ok(Some(found));
+    }
+    let of_package: Vec<&Subscription> = all.iter().filter(|it| it.spec.name == name).collect();
+    match of_package.as_slice() {
+        [only] => Ok(Some(only)),
+        [] => Ok(None),
+        several => {
+            let names: Vec<String> = several.iter().map(|it| it.name_any()).collect();
+            Err(Failure::usage(anyhow::anyhow!(
+                "package {name} has several Subscriptions: {}",
+                names.join(", ")
+            ))
+            .hint("name one of them"))
+        }
+    }
+}
+
+/// What is said of a name that nobody has.
+pub(super) fn no_subscription(ns: &str, name: &str) -> Failure {
+    Failure::no(anyhow::anyhow!(
+        "there is no Subscription {name} in namespace {ns}, and none to a package of that name"
+    ))
+    .hint(format!(
+        "`chandler status -n {ns}` lists those of the namespace"
+    ))
 }
 
 const NOBODY: &str = "no Chandler looks after the namespace: nobody holds a Lease for it; \

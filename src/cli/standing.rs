@@ -1,16 +1,18 @@
-//! How a Subscription is, for people and for programs.
+//! How operators are, for people and for programs.
 
 use kube::ResourceExt as _;
 use serde::Serialize;
 
+use super::health::{self, Health};
+use super::printer::visible;
 use super::upgrade::Upgrade;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{ConditionStatus, SubscriptionConditionType};
-use crate::api::subscription::Subscription;
+use crate::api::subscription::{Subscription, SubscriptionStatus};
 use crate::lifecycle::phase;
-use crate::lifecycle::replacement::{self, Lineage};
+use crate::lifecycle::replacement::Lineage;
 
-/// How a Subscription is.
+/// How a Subscription is, or an operator that has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(
@@ -19,6 +21,7 @@ use crate::lifecycle::replacement::{self, Lineage};
 )]
 pub(super) struct Standing {
     pub(super) namespace: String,
+    /// Of the Subscription, or of the ClusterServiceVersion if there is none.
     pub(super) name: String,
     pub(super) package: String,
     pub(super) channel: String,
@@ -34,14 +37,22 @@ pub(super) struct Standing {
     #[serde(rename = "currentCSV")]
     pub(super) current_csv: String,
     pub(super) install_plan: String,
+    /// Whether a version runs as it should, whatever becomes of an upgrade.
     pub(super) healthy: bool,
+    /// The same in words, and if none runs, why.
+    pub(super) health: Health,
     /// Whether somebody has to approve the plan.
     pub(super) waits_for_approval: bool,
     /// Whether the plan failed.
     pub(super) failed: bool,
+    /// Whether there is no solution for what its Subscription asks for.
+    pub(super) unsolved: bool,
     /// Whether it was deleted, and what it installed is being removed.
     #[serde(rename = "removing")]
     pub(super) is_removed: bool,
+    /// Whether a Subscription asks for it.
+    #[serde(rename = "subscribed")]
+    pub(super) is_subscribed: bool,
     /// What it could be upgraded to, and why it is not; whoever knows the operators fills it in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) upgrade: Option<Upgrade>,
@@ -66,36 +77,17 @@ const GOALS: [SubscriptionConditionType; 3] = [
 ];
 
 impl Standing {
-    pub(super) fn of(subscription: &Subscription) -> Self {
+    /// How a Subscription is, seen with the ClusterServiceVersions of its namespace: which of them runs,
+    /// and why a newer one does not. Without them, it is as it says itself.
+    pub(super) fn among(subscription: &Subscription, csvs: &[&ClusterServiceVersion]) -> Self {
         let status = subscription.status.clone().unwrap_or_default();
-        let condition = |type_: &SubscriptionConditionType| {
-            let found = status.condition(type_)?;
-            Some((
-                found.status.clone(),
-                found.reason.clone(),
-                found.message.clone(),
-            ))
-        };
-        let is_true = |type_: &SubscriptionConditionType| {
-            condition(type_).is_some_and(|(status, ..)| status == ConditionStatus::True)
-        };
-        let troubles = TROUBLES.iter().filter(|type_| is_true(type_));
-        let goals = GOALS.iter().filter(|type_| !is_true(type_));
-        let mut messages: Vec<String> = Vec::new();
-        for type_ in troubles.chain(goals) {
-            if let Some((_, _, message)) = condition(type_)
-                && !message.is_empty()
-            {
-                tell(&mut messages, message);
-            }
-        }
-        let pending = condition(&SubscriptionConditionType::InstallPlanPending);
+        let pending = status.condition(&SubscriptionConditionType::InstallPlanPending);
         let plan = status
             .install_plan_ref
             .as_ref()
             .and_then(|it| it.name.clone());
         let spec = &subscription.spec;
-        Self {
+        let mut standing = Self {
             namespace: subscription.namespace().unwrap_or_default(),
             name: subscription.name_any(),
             package: spec.name.clone(),
@@ -106,28 +98,95 @@ impl Standing {
             running_csv: status.installed_csv.clone(),
             current_csv: status.current_csv.clone(),
             install_plan: plan.unwrap_or_default(),
-            healthy: is_true(&SubscriptionConditionType::Healthy),
-            waits_for_approval: pending.is_some_and(|(_, reason, _)| reason == "RequiresApproval"),
-            failed: is_true(&SubscriptionConditionType::InstallPlanFailed),
+            healthy: false,
+            health: Health::NotResolved,
+            waits_for_approval: pending.is_some_and(|it| it.reason == "RequiresApproval"),
+            failed: is_true(&status, &SubscriptionConditionType::InstallPlanFailed),
+            unsolved: is_true(&status, &SubscriptionConditionType::ResolutionFailed),
             is_removed: subscription.metadata.deletion_timestamp.is_some(),
+            is_subscribed: true,
             upgrade: None,
-            messages,
+            messages: messages(&status),
+        };
+        standing.health = standing.first_health(&status);
+        standing.look_at(csvs);
+        standing.upgrade = Upgrade::of(&status, &standing, csvs);
+        standing
+    }
+
+    /// How an operator is that no Subscription asks for. The ClusterServiceVersions are those of its namespace.
+    pub(super) fn orphan(csv: &ClusterServiceVersion, csvs: &[&ClusterServiceVersion]) -> Self {
+        let name = csv.name_any();
+        let status = csv.status.clone().unwrap_or_default();
+        let mut standing = Self {
+            namespace: csv.namespace().unwrap_or_default(),
+            name: name.clone(),
+            package: String::new(),
+            channel: String::new(),
+            catalog: String::new(),
+            state: String::new(),
+            installed_csv: name.clone(),
+            running_csv: name.clone(),
+            current_csv: name,
+            install_plan: String::new(),
+            healthy: false,
+            health: Health::Installing,
+            waits_for_approval: false,
+            failed: false,
+            unsolved: false,
+            is_removed: csv.metadata.deletion_timestamp.is_some(),
+            is_subscribed: false,
+            upgrade: None,
+            messages: Vec::new(),
+        };
+        standing.look_at(csvs);
+        if !standing.healthy && !status.message.is_empty() {
+            let message = format!("{}: {}", status.phase, status.message);
+            standing.messages.push(message);
+        }
+        standing.upgrade = Upgrade::of(&SubscriptionStatus::default(), &standing, csvs);
+        standing
+    }
+
+    /// How it is as far as its Subscription knows.
+    fn first_health(&self, status: &SubscriptionStatus) -> Health {
+        if self.installed_csv.is_empty() {
+            return if self.waits_for_approval {
+                Health::WaitsForApproval
+            } else if self.failed {
+                Health::Failed
+            } else if self.current_csv.is_empty() {
+                Health::NotResolved
+            } else {
+                Health::Installing
+            };
+        }
+        let healthy = status.condition(&SubscriptionConditionType::Healthy);
+        match healthy.map(|it| &it.status) {
+            Some(ConditionStatus::True) => Health::Healthy,
+            Some(ConditionStatus::Unknown) => Health::Installing,
+            _ => Health::Unhealthy,
         }
     }
 
-    /// How a Subscription is, seen with the ClusterServiceVersions of its namespace: which of them runs,
-    /// and why a newer one does not.
-    pub(super) fn among(subscription: &Subscription, csvs: &[&ClusterServiceVersion]) -> Self {
-        let mut standing = Self::of(subscription);
-        if let Some(running) = running(&standing.installed_csv, csvs) {
-            standing.running_csv = running.name_any();
-            let remark = running.status.as_ref().and_then(phase::remark);
-            if let Some(remark) = remark {
-                tell(&mut standing.messages, remark.to_owned());
+    /// What the versions themselves say counts more: a Subscription only knows of the newest. One that is not among
+    /// them may have come or gone since somebody looked.
+    fn look_at(&mut self, csvs: &[&ClusterServiceVersion]) {
+        let lineage = Lineage::new(csvs.iter().copied());
+        if let Some(newest) = lineage.get(&self.installed_csv) {
+            self.health = Health::of(newest, &lineage);
+            if let Some(running) = health::running(newest, &lineage) {
+                self.running_csv = running.name_any();
+                let remark = running.status.as_ref().and_then(phase::remark);
+                if let Some(remark) = remark {
+                    tell(&mut self.messages, remark.to_owned());
+                }
             }
         }
-        standing.upgrade = Upgrade::of(subscription, &standing, csvs);
-        standing
+        self.healthy = self.health == Health::Healthy;
+        if self.is_removed {
+            self.health = Health::BeingRemoved;
+        }
     }
 
     /// Whether the version before runs instead of the one that is installed.
@@ -135,31 +194,19 @@ impl Standing {
         self.running_csv != self.installed_csv
     }
 
-    /// In one word.
-    pub(super) fn word(&self) -> &'static str {
-        if self.is_removed {
-            "being removed"
-        } else if self.waits_for_approval {
-            "waits for approval"
-        } else if self.failed {
-            "failed"
-        } else if self.healthy && self.state == "AtLatestKnown" {
-            "healthy"
-        } else if self.installed_csv.is_empty() && self.current_csv.is_empty() {
-            "not resolved"
-        } else if self.installed_csv != self.current_csv || self.is_upgrading() {
-            "installing"
-        } else {
-            "installed, not healthy"
-        }
+    /// Whether it runs, but something that is asked for beyond that went wrong. A wait that somebody decided did not.
+    pub(super) fn has_bad_upgrade(&self) -> bool {
+        let is_bad = || self.upgrade.as_ref().is_some_and(Upgrade::is_bad);
+        self.health == Health::Healthy && (self.failed || self.unsolved || is_bad())
     }
 
     /// For people.
     pub(super) fn text(&self) -> String {
-        let mut lines = vec![format!("{}: {}", self.name, self.word())];
+        let mut lines = vec![format!("{}: {}", self.name, self.words())];
         let mut line = |label: &str, value: &str| {
-            if !value.is_empty() {
-                lines.push(format!("  {label:<10} {value}"));
+            for (at, value) in value.lines().enumerate() {
+                let label = if at == 0 { label } else { "" };
+                lines.push(format!("  {label:<10} {}", visible(value)));
             }
         };
         line("package", &self.package);
@@ -181,19 +228,43 @@ impl Standing {
         }
         lines.join("\n") + "\n"
     }
+
+    /// Why it does not run, in one line; empty if it does.
+    pub(super) fn why(&self) -> String {
+        if self.healthy {
+            return String::new();
+        }
+        self.messages.join("; ")
+    }
+
+    /// Its health, and whether somebody asks for it.
+    pub(super) fn words(&self) -> String {
+        let without = if self.is_subscribed {
+            ""
+        } else {
+            ", without a Subscription"
+        };
+        format!("{}{without}", self.health.word())
+    }
 }
 
-/// The version that runs. A Subscription names the newest that there is, also if something holds it or it
-/// does not come up: then it is one of those that it replaces.
-fn running<'c>(
-    installed: &str,
-    csvs: &[&'c ClusterServiceVersion],
-) -> Option<&'c ClusterServiceVersion> {
-    let lineage = Lineage::new(csvs.iter().copied());
-    let newest = lineage.get(installed)?;
-    let older = lineage.predecessors(newest);
-    let mut versions = std::iter::once(newest).chain(older);
-    versions.find(|csv| replacement::has_run(csv))
+fn is_true(status: &SubscriptionStatus, type_: &SubscriptionConditionType) -> bool {
+    let condition = status.condition(type_);
+    condition.is_some_and(|it| it.status == ConditionStatus::True)
+}
+
+/// What there is to know of a Subscription.
+fn messages(status: &SubscriptionStatus) -> Vec<String> {
+    let troubles = TROUBLES.iter().filter(|type_| is_true(status, type_));
+    let goals = GOALS.iter().filter(|type_| !is_true(status, type_));
+    let mut messages: Vec<String> = Vec::new();
+    for type_ in troubles.chain(goals) {
+        let message = status.condition(type_).map(|it| it.message.clone());
+        if let Some(message) = message.filter(|it| !it.is_empty()) {
+            tell(&mut messages, message);
+        }
+    }
+    messages
 }
 
 /// Adds a message. Of two of which one has the other in it, the longer one is enough.
@@ -223,9 +294,13 @@ mod tests {
         .unwrap()
     }
 
+    fn alone(subscription: &Subscription) -> Standing {
+        Standing::among(subscription, &[])
+    }
+
     #[test]
     fn what_is_wrong_comes_first_and_nothing_twice() {
-        let standing = Standing::of(&subscription(&json!({
+        let standing = alone(&subscription(&json!({
             "conditions": [
                 {"type": "Resolved", "status": "False", "message": "no way"},
                 {"type": "ResolutionFailed", "status": "True", "message": "no way"},
@@ -233,17 +308,17 @@ mod tests {
             ],
         })));
         assert_eq!(standing.messages, ["no way", "nothing is installed yet"]);
-        assert_eq!(standing.word(), "not resolved");
+        assert_eq!(standing.words(), "not resolved");
         assert!(!standing.healthy);
     }
 
     #[test]
     fn a_healthy_one_says_so_and_what_it_has() {
-        let standing = Standing::of(&subscription(&json!({
+        let standing = alone(&subscription(&json!({
             "state": "AtLatestKnown", "installedCSV": "gopher.v1.0.0", "currentCSV": "gopher.v1.0.0",
             "conditions": [{"type": "Healthy", "status": "True", "message": "it runs"}],
         })));
-        assert_eq!(standing.word(), "healthy");
+        assert_eq!(standing.words(), "healthy");
         assert!(standing.text().contains("installed  gopher.v1.0.0"));
         assert_eq!(standing.messages, Vec::<String>::new());
     }
@@ -270,14 +345,14 @@ mod tests {
             }))
             .unwrap();
             let standing = Standing::among(&gopher, &[&csv]);
-            assert_eq!(standing.word(), "healthy");
+            assert_eq!(standing.words(), "healthy");
             assert_eq!(standing.messages, told);
         }
     }
 
     #[test]
     fn a_plan_that_failed_is_told_so_and_why_once() {
-        let standing = Standing::of(&subscription(&json!({
+        let standing = alone(&subscription(&json!({
             "state": "UpgradePending", "currentCSV": "gopher.v1.0.0",
             "installPlanRef": {"name": "install-abc"},
             "conditions": [
@@ -286,7 +361,7 @@ mod tests {
                 {"type": "Healthy", "status": "Unknown", "message": "nothing is installed yet"},
             ],
         })));
-        assert_eq!(standing.word(), "failed");
+        assert_eq!(standing.words(), "failed");
         assert_eq!(
             standing.messages,
             [
@@ -298,12 +373,138 @@ mod tests {
 
     #[test]
     fn a_plan_that_waits_is_named() {
-        let standing = Standing::of(&subscription(&json!({
+        let standing = alone(&subscription(&json!({
             "state": "UpgradePending", "currentCSV": "gopher.v1.0.0",
             "installPlanRef": {"name": "install-abc"},
             "conditions": [{"type": "InstallPlanPending", "status": "True", "reason": "RequiresApproval"}],
         })));
-        assert_eq!(standing.word(), "waits for approval");
+        assert_eq!(standing.words(), "waits for approval");
         assert!(standing.text().contains("install-abc"));
+    }
+
+    fn csv(name: &str, replaces: &str, status: &serde_json::Value) -> ClusterServiceVersion {
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "namespace": "port"},
+            "spec": {"displayName": "", "install": {}, "replaces": replaces},
+            "status": status,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn one_that_runs_is_healthy_whatever_its_upgrade_waits_for() {
+        let standing = Standing::among(
+            &subscription(&json!({
+                "state": "UpgradePending", "installedCSV": "gopher.v1", "currentCSV": "gopher.v2",
+                "conditions": [
+                    {"type": "InstallPlanPending", "status": "True", "reason": "RequiresApproval"},
+                    {"type": "Healthy", "status": "True"},
+                ],
+            })),
+            &[&csv("gopher.v1", "", &json!({"phase": "Succeeded"}))],
+        );
+        assert_eq!(standing.words(), "healthy");
+        assert!(standing.healthy && standing.waits_for_approval);
+        assert!(!standing.has_bad_upgrade());
+    }
+
+    #[test]
+    fn one_that_runs_is_healthy_while_the_next_version_is_held_although_its_subscription_speaks_of_that()
+     {
+        let standing = Standing::among(
+            &subscription(&json!({
+                "state": "AtLatestKnown", "installedCSV": "gopher.v2", "currentCSV": "gopher.v2",
+                "conditions": [{"type": "Healthy", "status": "Unknown", "message": "it is Pending"}],
+            })),
+            &[
+                &csv(
+                    "gopher.v1",
+                    "",
+                    &json!({"phase": "Replacing", "conditions": [{"phase": "Succeeded"}]}),
+                ),
+                &csv("gopher.v2", "gopher.v1", &json!({"phase": "Pending"})),
+            ],
+        );
+        assert_eq!(standing.words(), "healthy");
+        assert!(standing.text().contains("running    gopher.v1\n"));
+    }
+
+    #[test]
+    fn what_a_version_says_counts_more_than_what_its_subscription_heard() {
+        let status = json!({
+            "state": "AtLatestKnown", "installedCSV": "gopher.v1", "currentCSV": "gopher.v1",
+            "conditions": [{"type": "Healthy", "status": "True"}],
+        });
+        let gopher = subscription(&status);
+        let failed = csv("gopher.v1", "", &json!({"phase": "Failed"}));
+        let standing = Standing::among(&gopher, &[&failed]);
+        assert_eq!(standing.words(), "installed, not healthy");
+        assert!(!standing.healthy);
+        // One that nobody sees may have come or gone a moment ago.
+        assert_eq!(Standing::among(&gopher, &[]).words(), "healthy");
+    }
+
+    #[test]
+    fn an_upgrade_that_waits_does_not_hide_that_there_is_no_solution_any_more() {
+        let standing = alone(&subscription(&json!({
+            "installedCSV": "gopher.v1", "currentCSV": "gopher.v2",
+            "conditions": [
+                {"type": "Healthy", "status": "True"},
+                {"type": "InstallPlanPending", "status": "True", "reason": "RequiresApproval"},
+                {"type": "ResolutionFailed", "status": "True", "message": "no way"},
+            ],
+        })));
+        assert!(standing.healthy && standing.unsolved && standing.has_bad_upgrade());
+        assert!(standing.text().contains("no way"));
+    }
+
+    #[test]
+    fn one_that_is_being_removed_says_so_whether_it_runs_or_not() {
+        let mut gopher = subscription(&json!({"installedCSV": "gopher.v1"}));
+        gopher.metadata.deletion_timestamp =
+            serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+        let runs = csv("gopher.v1", "", &json!({"phase": "Succeeded"}));
+        let standing = Standing::among(&gopher, &[&runs]);
+        assert_eq!(standing.words(), "being removed");
+        assert!(standing.healthy && standing.is_removed);
+    }
+
+    #[test]
+    fn one_without_a_subscription_says_so_and_why_it_does_not_run() {
+        let status = json!({"phase": "Failed", "message": "no room\nat all"});
+        let mole = csv("mole.v1", "", &status);
+        let standing = Standing::orphan(&mole, &[&mole]);
+        assert_eq!(
+            standing.text(),
+            "mole.v1: installed, not healthy, without a Subscription\n  \
+               installed  mole.v1\n             Failed: no room\n             at all\n"
+        );
+        assert!(!standing.is_subscribed && !standing.healthy);
+        let runs = csv(
+            "mole.v1",
+            "",
+            &json!({"phase": "Succeeded", "message": "all is well"}),
+        );
+        let standing = Standing::orphan(&runs, &[&runs]);
+        assert_eq!(standing.words(), "healthy, without a Subscription");
+        assert_eq!(standing.messages, Vec::<String>::new());
+    }
+
+    #[test]
+    fn of_versions_without_a_subscription_the_one_that_runs_is_told_apart_from_the_next() {
+        let older = csv(
+            "mole.v1",
+            "",
+            &json!({"phase": "Replacing", "conditions": [{"phase": "Succeeded"}]}),
+        );
+        let newer = csv(
+            "mole.v2",
+            "mole.v1",
+            &json!({"phase": "Failed", "message": "no room"}),
+        );
+        let standing = Standing::orphan(&newer, &[&older, &newer]);
+        assert!(standing.healthy && standing.has_bad_upgrade());
+        assert_eq!(standing.running_csv, "mole.v1");
+        assert_eq!(standing.upgrade.unwrap().line(), "mole.v2: failed: no room");
     }
 }

@@ -150,7 +150,12 @@ pub fn was_installed(csv: &ClusterServiceVersion) -> bool {
 /// Whether a ClusterServiceVersion runs, or did until it made room for a newer one.
 pub fn has_run(csv: &ClusterServiceVersion) -> bool {
     let makes_room = phase(csv) == CsvPhase::Replacing;
-    phase(csv) == CsvPhase::Succeeded || makes_room && has_been(csv, &[CsvPhase::Succeeded])
+    phase(csv) == CsvPhase::Succeeded || makes_room && ever_ran(csv)
+}
+
+/// Whether a ClusterServiceVersion runs, or did at any time.
+pub fn ever_ran(csv: &ClusterServiceVersion) -> bool {
+    has_been(csv, &[CsvPhase::Succeeded])
 }
 
 /// Whether a ClusterServiceVersion is in one of these phases, or was as far as its history goes.

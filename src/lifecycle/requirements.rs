@@ -2,10 +2,12 @@
 //!
 //! - [`facts`]: what has to be read from the cluster, and no more
 //! - [`authorizer`]: what a ServiceAccount may do
-//! - [`check`]: the list of requirements as `status.requirementStatus` shows it
+//! - [`check`]: the list of requirements as `status.requirementStatus` shows it, and what to do about those
+//!   that are not met
 //!
 //! The list is OLM's, word for word, in a fixed order: the version of Kubernetes, CRDs, APIServices
-//! that are needed, those that are owned, native APIs, ServiceAccounts with their rules.
+//! that are needed, those that are owned, native APIs, ServiceAccounts with their rules. What to do is ours, and
+//! told in the message of the status after OLM's words.
 
 mod apis;
 pub mod authorizer;
@@ -13,6 +15,7 @@ mod crds;
 pub mod facts;
 mod kube_version;
 mod permissions;
+mod requirement;
 
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::install::STRATEGY_DEPLOYMENT;
@@ -21,6 +24,7 @@ use crate::api::conditions::RequirementState;
 
 pub use self::authorizer::{Authorizer, Rbac};
 pub use self::facts::{AccountFact, ApiServiceFact, ApiServiceOwner, CrdFact, Facts};
+use self::requirement::Requirement;
 
 /// The requirements of an operator, and whether they are met.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,28 +37,8 @@ pub struct Requirements {
     /// may be that the [`Facts`] only had the roles that belong to operators, and it is worth to
     /// look at all roles of the cluster: somebody may have granted by hand what is needed.
     pub only_rules_unmet: bool,
-}
-
-impl Requirements {
-    /// What is missing, in a few words for people; empty if nothing is.
-    pub fn missing(&self) -> String {
-        let unmet = self.statuses.iter().filter(|status| !is_met(status));
-        let told = unmet.map(|status| {
-            let RequirementStatus {
-                kind,
-                name,
-                status,
-                message,
-                ..
-            } = status;
-            if message.is_empty() {
-                format!("{kind} {name}: {status}")
-            } else {
-                format!("{kind} {name}: {message}")
-            }
-        });
-        told.collect::<Vec<_>>().join("; ")
-    }
+    /// What is missing and what to do about it, in not too many words for people; empty if nothing is.
+    pub missing: String,
 }
 
 /// Why an install strategy makes no sense. OLM's words, and where to look.
@@ -97,19 +81,22 @@ pub fn check(
         ));
     }
     permissions::validate(&csv.spec.install.spec)?;
-    let mut statuses: Vec<RequirementStatus> = Vec::new();
-    statuses.extend(kube_version::status(csv, facts));
-    statuses.extend(crds::statuses(csv, facts));
-    statuses.extend(apis::statuses(csv, facts));
-    let apis_met = statuses.iter().all(is_met);
-    let accounts = permissions::statuses(csv, facts);
-    let accounts_present = accounts
-        .iter()
-        .all(|account| is_met(account) || account.dependents.iter().any(|rule| !rule_is_met(rule)));
-    let met = apis_met && accounts.iter().all(is_met);
-    statuses.extend(accounts);
+    let mut all: Vec<Requirement> = Vec::new();
+    all.extend(kube_version::requirement(csv, facts));
+    all.extend(crds::requirements(csv, facts));
+    all.extend(apis::requirements(csv, facts));
+    let apis_met = all.iter().all(|it| is_met(&it.status));
+    let accounts = permissions::requirements(csv, facts);
+    let accounts_present = accounts.iter().all(|it| {
+        let mut rules = it.status.dependents.iter();
+        is_met(&it.status) || rules.any(|rule| !rule_is_met(rule))
+    });
+    let met = apis_met && accounts.iter().all(|it| is_met(&it.status));
+    all.extend(accounts);
+    let unmet = all.iter().filter(|it| !is_met(&it.status));
     Ok(Requirements {
-        statuses,
+        missing: requirement::missing(&unmet.collect::<Vec<_>>()),
+        statuses: all.into_iter().map(|it| it.status).collect(),
         met,
         only_rules_unmet: apis_met && accounts_present && !met,
     })

@@ -11,7 +11,7 @@ use crate::api::labels;
 use crate::api::subscription::Subscription;
 
 /// How many plans of a namespace are kept, as in OLM.
-const KEPT: usize = 5;
+pub const KEPT: usize = 5;
 
 /// Names of the plans of a namespace that may go, the oldest first: those that are not among the five
 /// newest, are over, and are not the plan of any Subscription.

@@ -60,7 +60,14 @@ async fn a_csv_waits_for_its_service_account_and_for_every_rule() {
         is_so(RequirementState::NotPresent, 0).await?;
         let told = scene.told(&csv, "RequirementsNotMet").await?;
         let told = told.message.unwrap_or_default();
-        ensure!(told.contains("Service account does not exist"), "{told}");
+        let advice = format!(
+            "(create ServiceAccount gopher in namespace {}",
+            scene.namespace
+        );
+        ensure!(
+            told.contains("Service account does not exist") && told.contains(&advice),
+            "{told}"
+        );
         // One that is another operator's is not there for this one.
         let mole = scene.operator("mole", "1.0.0");
         let mole = scene.runs(&mole).await?;
@@ -107,7 +114,13 @@ async fn a_csv_waits_for_its_service_account_and_for_every_rule() {
                 "subjects": subjects,
             }))
             .await?;
-        is_so(RequirementState::PresentNotSatisfied, 1).await?;
+        let csv_now = is_so(RequirementState::PresentNotSatisfied, 1).await?;
+        let message = status(&csv_now).message;
+        let advice = "grant it get nodes in the whole cluster, by a ClusterRole";
+        ensure!(
+            message.contains(advice) && !message.contains("get pods"),
+            "{message}"
+        );
         ensure!(scene.names::<Deployment>().await? == ["mole"]);
         // By its labels it belongs to the operator, and goes with it.
         let name = format!("{}-gopher", scene.namespace);

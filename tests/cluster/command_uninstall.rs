@@ -346,13 +346,19 @@ async fn what_runs_and_how_it_came_to_be_is_told() {
         let (code, text, _) = chandler(&scene, &["list", "-o", "json"]).await?;
         let rows: Value = serde_json::from_str(&text)?;
         ensure!(
-            code == 0 && rows[0]["upgrade"]["to"] == "gopher.v1.1.0",
+            code == 0
+                && rows[0]["health"] == "healthy"
+                && rows[0]["upgrade"]["to"] == "gopher.v1.1.0"
+                && rows[0]["upgrade"]["state"] == "waitsForApproval",
             "{rows}"
         );
-        let (_, text, _) = chandler(&scene, &["status", "gopher"]).await?;
+        // That it waits is what somebody wanted: nothing is wrong.
+        let (code, text, said) = chandler(&scene, &["status", "gopher"]).await?;
         println!("{text}");
+        ensure!(code == 0, "{said}");
         ensure!(
-            text.contains("upgrade    gopher.v1.1.0: waits for approval"),
+            text.starts_with("gopher: healthy\n")
+                && text.contains("upgrade    gopher.v1.1.0: waits for approval"),
             "{text}"
         );
         let (code, _, said) = chandler(&scene, &["approve", "gopher"]).await?;

@@ -57,11 +57,15 @@ async fn a_crd_serves_the_version_it_came_with_and_a_newer_one_waits_for_its_own
                 && waits.message == "CRD installed alongside other CSV(s): gopher.v1.0.0",
             "{waits:?}"
         );
+        // What is told to do helps.
+        let (key, value) = status(&csv)
+            .message
+            .split_once("creates it with the annotation ")
+            .and_then(|(_, advice)| advice.trim_end_matches(')').split_once(": "))
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .context("nobody says what to do")?;
         let api = Api::<CustomResourceDefinition>::all(case.client.clone());
-        let also = json!({"metadata": {"annotations": {
-            "operatorframework.io/installed-alongside-1":
-                format!("{}/{}", scene.namespace, second.csv_name()),
-        }}});
+        let also = json!({"metadata": {"annotations": {key: value}}});
         api.patch(&crd, &PatchParams::default(), &Patch::Merge(also))
             .await?;
         scene
@@ -154,17 +158,24 @@ async fn what_the_api_server_lacks_is_told_and_nothing_is_installed_before_it_co
             let api = json!({"group": group, "version": "v1", "kind": kind});
             of("native", json!({"nativeAPIs": [api]}))
         };
-        for (operator, name, words) in [
+        for (operator, name, words, advice) in [
             (
                 of("young", json!({"minKubeVersion": "999.999.999"})),
                 "young.v1.0.0".to_owned(),
                 "999.999.999",
+                "(upgrade the cluster, or ",
             ),
-            (server(&nowhere, "Hat"), format!("v1.{nowhere}"), ""),
+            (
+                server(&nowhere, "Hat"),
+                format!("v1.{nowhere}"),
+                "",
+                "(install an operator that owns the API ",
+            ),
             (
                 native(&nowhere, "Hat"),
                 format!("v1.{nowhere}"),
                 "Native API does not exist",
+                "(the API server has no kind Hat in ",
             ),
         ] {
             scene.by_hand(&operator).await?;
@@ -176,7 +187,10 @@ async fn what_the_api_server_lacks_is_told_and_nothing_is_installed_before_it_co
                 "{lacks:?}"
             );
             let message = status(&csv).message;
-            ensure!(message.contains(&name), "{message}");
+            ensure!(
+                message.contains(&name) && message.contains(advice),
+                "{message}"
+            );
         }
         ensure!(scene.names::<Deployment>().await?.is_empty());
         // What every API server has.

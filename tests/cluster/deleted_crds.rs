@@ -39,11 +39,12 @@ async fn is_missed(scene: &Scene<'_>) -> anyhow::Result<()> {
         "{lacks:?}"
     );
     let message = status(&csv).message;
-    ensure!(message.contains(&crd), "{message}");
+    let advice = format!("{crd}: CRD is not present (it is the operator's own: create it from");
+    ensure!(message.contains(&advice), "{message}");
     let tells = |it: &Subscription| {
         let status = it.status.as_ref();
         let healthy = status.and_then(|it| it.condition(&SubscriptionConditionType::Healthy));
-        healthy.is_some_and(|it| it.message.contains(&crd))
+        healthy.is_some_and(|it| it.message.contains(&advice))
     };
     scene
         .until("gopher", "telling what is missing", tells)

@@ -18,6 +18,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
+use crate::command_uninstall::chandler;
 use crate::support::case::on_cluster;
 use crate::support::expiring;
 use crate::support::life::status;
@@ -78,6 +79,16 @@ async fn an_upgrade_from_a_catalog_waits_for_the_operator_and_then_for_the_admin
         ensure!(
             message.starts_with("operator is not upgradeable: ") && message.contains("digging"),
             "{message}"
+        );
+        // The one that runs is healthy; it only asks for time.
+        let (code, text, said) = chandler(&scene, &["status", "gopher"]).await?;
+        ensure!(code == 0, "{code} {text} {said}");
+        ensure!(
+            text.starts_with("gopher: healthy\n")
+                && text.contains("  running    gopher.v1.0.0\n")
+                && text.contains("gopher.v2.0.0: held: operator is not upgradeable: ")
+                && text.contains("digging"),
+            "{text}"
         );
         says(&scene, "gopher.v1.0.0", "True", "done").await?;
         scene.in_phase("gopher.v2.0.0", CsvPhase::Succeeded).await?;

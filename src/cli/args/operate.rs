@@ -60,7 +60,8 @@ pub(in crate::cli) struct Install {
 /// Arguments of `chandler status`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Status {
-    /// The Subscription or its package [default: all of the namespace]
+    /// The Subscription, its package, or a ClusterServiceVersion that has none [default: all of the
+    /// namespace]
     pub(in crate::cli) name: Option<String>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t)]

@@ -1,9 +1,13 @@
 //! `chandler history`
 
+mod installed;
+mod lost;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use serde::Serialize;
 
+use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{InstallPlanConditionType, InstallPlanPhase};
 use crate::api::install_plan::{Approval, InstallPlan};
 use crate::api::labels;
@@ -14,8 +18,9 @@ use crate::cli::cluster::Cluster;
 use crate::cli::failure::Failure;
 use crate::cli::printer::{self, visible};
 use crate::cli::session::wait;
+use crate::plan::retention;
 
-/// One InstallPlan.
+/// One InstallPlan, or what is installed without one.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
@@ -33,23 +38,71 @@ struct Entry {
     outcome: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     message: String,
+    /// Whether there may have been others before it that nothing is left of.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    older_may_be_missing: bool,
+}
+
+/// What is told of a Subscription.
+struct History {
+    entries: Vec<Entry>,
+    /// Whether nothing is left of some.
+    is_partial: bool,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let (subscription, plans) = wait(async {
+    let history = wait(async {
         let (cluster, namespace) = Cluster::at(&args.place).await?;
         let subscription = cluster.subscription(&namespace, &args.name).await?;
         let plans = cluster.install_plans(&namespace).await?;
-        Ok((subscription, plans))
+        let csvs = cluster.csvs(&namespace).await?;
+        Ok(history(&subscription, &plans, &csvs))
     })?;
-    let entries = entries(&subscription, &plans);
+    let entries = &history.entries;
+    if history.is_partial {
+        printer::say(&format!(
+            "older entries may be missing: no more than the {} newest InstallPlans of a namespace \
+             are kept, and those that are in use",
+            retention::KEPT
+        ));
+    }
     match args.output {
-        Output::Text if entries.is_empty() => {
-            printer::data("nothing was installed for it so far\n")
-        }
-        Output::Text if printer::on_terminal() => printer::data(&table(&entries)),
+        Output::Text if entries.is_empty() => printer::data(nothing(history.is_partial)),
+        Output::Text if printer::on_terminal() => printer::data(&table(entries)),
         Output::Text => printer::data(&entries.iter().map(line).collect::<String>()),
-        structured => printer::structured(&entries, structured),
+        structured => printer::structured(entries, structured),
+    }
+}
+
+fn nothing(is_partial: bool) -> &'static str {
+    if is_partial {
+        "nothing is left of what was installed for it\n"
+    } else {
+        "nothing was installed for it so far\n"
+    }
+}
+
+/// What was installed, as far as anything tells of it.
+fn history(
+    subscription: &Subscription,
+    plans: &[InstallPlan],
+    csvs: &[ClusterServiceVersion],
+) -> History {
+    let mut entries = entries(subscription, plans);
+    if let Some(untold) = installed::untold(subscription, csvs, &entries) {
+        let later = entries
+            .iter()
+            .position(|entry| entry.made > untold.made)
+            .unwrap_or(entries.len());
+        entries.insert(later, untold);
+    }
+    let is_partial = lost::some_may_be(subscription, plans);
+    if let Some(first) = entries.first_mut() {
+        first.older_may_be_missing = is_partial;
+    }
+    History {
+        entries,
+        is_partial,
     }
 }
 
@@ -94,6 +147,7 @@ fn entry(plan: &InstallPlan) -> Entry {
         approval: approval(plan),
         outcome: outcome(&status.phase).to_owned(),
         message: told(plan),
+        older_may_be_missing: false,
     }
 }
 
@@ -145,6 +199,14 @@ fn told(plan: &InstallPlan) -> String {
     }
 }
 
+/// Of a plan; what is installed without one has none.
+fn generation(entry: &Entry) -> String {
+    if entry.install_plan.is_empty() {
+        return String::new();
+    }
+    entry.generation.to_string()
+}
+
 /// To the second.
 fn time(time: Option<&Time>) -> String {
     time.map(|time| time.0.strftime("%Y-%m-%d %H:%M:%SZ").to_string())
@@ -160,7 +222,7 @@ fn table(entries: &[Entry]) -> String {
             message => format!("{}: {message}", entry.outcome),
         };
         let cells = [
-            entry.generation.to_string(),
+            generation(entry),
             time(entry.made.as_ref()),
             entry.cluster_service_versions.join("\n"),
             entry.asked_by.join("\n"),
@@ -182,7 +244,7 @@ fn table(entries: &[Entry]) -> String {
 
 fn line(entry: &Entry) -> String {
     let fields = [
-        entry.generation.to_string(),
+        generation(entry),
         time(entry.made.as_ref()),
         entry.cluster_service_versions.join(","),
         entry.asked_by.join(","),
@@ -250,6 +312,41 @@ mod tests {
             lines,
             "1\t2026-01-01 00:00:00Z\tgopher.v1\tgopher\tautomatic\tdone\tinstall-1\t\n\
              2\t2026-01-01 00:00:00Z\tgopher.v2\tgopher\tapproved by kubectl-patch\tfailed\tinstall-2\tno room\n"
+        );
+    }
+
+    #[test]
+    fn where_plans_are_gone_that_is_told_with_what_is_installed() {
+        let mut gopher = subscription();
+        gopher.status.get_or_insert_default().installed_csv = "gopher.v7".to_owned();
+        let csv = serde_json::from_value(json!({
+            "metadata": {"name": "gopher.v7", "creationTimestamp": "2025-12-31T00:00:00Z"},
+            "spec": {"displayName": "", "install": {}},
+            "status": {"phase": "Succeeded"},
+        }))
+        .unwrap();
+        let waits = json!({"phase": "RequiresApproval", "catalogSources": []});
+        let told = history(&gopher, &[plan(8, "1", "Manual", &waits)], &[csv]);
+        assert!(told.is_partial);
+        let lines: String = told.entries.iter().map(line).collect();
+        assert_eq!(
+            lines,
+            "\t2025-12-31 00:00:00Z\tgopher.v7\tgopher\t\tdone\t\tno InstallPlan that is left tells of it; \
+             by its ClusterServiceVersion it is Succeeded\n\
+             8\t2026-01-01 00:00:00Z\tgopher.v8\tgopher\tapproved by kubectl-patch\twaits for approval\tinstall-8\t\n"
+        );
+        let told = serde_json::to_value(&told.entries).unwrap();
+        assert_eq!(told[0]["olderMayBeMissing"], true);
+        assert_eq!(told[1].get("olderMayBeMissing"), None);
+    }
+
+    #[test]
+    fn who_never_had_anything_lost_nothing() {
+        let told = history(&subscription(), &[], &[]);
+        assert!(told.entries.is_empty() && !told.is_partial);
+        assert_eq!(
+            nothing(told.is_partial),
+            "nothing was installed for it so far\n"
         );
     }
 }

@@ -1,5 +1,7 @@
 //! `chandler list`
 
+use std::collections::BTreeSet;
+
 use kube::ResourceExt as _;
 use serde::Serialize;
 
@@ -9,6 +11,7 @@ use crate::cli::args::operate::List as Args;
 use crate::cli::args::output::Output;
 use crate::cli::cluster::Cluster;
 use crate::cli::failure::Failure;
+use crate::cli::operators;
 use crate::cli::printer::{self, visible};
 use crate::cli::session::wait;
 use crate::cli::standing::Standing;
@@ -27,7 +30,11 @@ struct Row {
     csv: String,
     channel: String,
     catalog: String,
+    /// Of the version that runs, whatever becomes of an upgrade.
     health: String,
+    /// Why it does not run.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     upgrade: Option<Upgrade>,
 }
@@ -52,49 +59,39 @@ fn rows(subscriptions: &[Subscription], csvs: &[ClusterServiceVersion]) -> Vec<R
         let mut csvs = csvs.iter();
         csvs.find(|csv| csv.namespace().as_deref() == Some(namespace) && csv.name_any() == name)
     };
+    let mut told: BTreeSet<(String, String)> = BTreeSet::new();
     let mut rows = Vec::new();
-    let mut running = Vec::new();
-    for subscription in subscriptions {
-        let namespace = subscription.namespace();
-        let here = csvs.iter().filter(|csv| csv.namespace() == namespace);
-        let standing = Standing::among(subscription, &here.collect::<Vec<_>>());
+    for standing in operators::standings(subscriptions, csvs) {
         let csv = find(&standing.namespace, &standing.running_csv);
-        running.push((standing.namespace.clone(), standing.running_csv.clone()));
+        for name in [
+            &standing.installed_csv,
+            &standing.running_csv,
+            &standing.current_csv,
+        ] {
+            told.insert((standing.namespace.clone(), name.clone()));
+        }
         rows.push(Row {
-            health: standing.word().to_owned(),
+            health: health(&standing, csv),
             version: csv.map(|csv| csv.spec.version.clone()).unwrap_or_default(),
+            message: standing.why(),
             upgrade: standing.upgrade,
             csv: standing.running_csv,
             namespace: standing.namespace,
             package: standing.package,
-            subscription: standing.name,
+            subscription: if standing.is_subscribed {
+                standing.name
+            } else {
+                String::new()
+            },
             channel: standing.channel,
             catalog: standing.catalog,
         });
     }
-    let is_asked_for = |csv: &ClusterServiceVersion| {
-        let namespace = csv.namespace();
-        let place = (namespace.clone().unwrap_or_default(), csv.name_any());
-        let runs = running.contains(&place);
-        let mut subscriptions = subscriptions.iter();
-        runs || subscriptions.any(|it| {
-            let status = it.status.clone().unwrap_or_default();
-            let names = [status.installed_csv, status.current_csv];
-            it.namespace() == namespace && names.contains(&csv.name_any())
-        })
-    };
-    for csv in csvs.iter().filter(|csv| !is_asked_for(csv)) {
-        rows.push(Row {
-            namespace: csv.namespace().unwrap_or_default(),
-            package: String::new(),
-            subscription: String::new(),
-            version: csv.spec.version.clone(),
-            csv: csv.name_any(),
-            channel: String::new(),
-            catalog: String::new(),
-            health: orphan(csv),
-            upgrade: None,
-        });
+    for csv in csvs.iter().filter(|csv| !csv.is_copied()) {
+        let place = (csv.namespace().unwrap_or_default(), csv.name_any());
+        if !told.contains(&place) {
+            rows.push(on_its_way_out(csv));
+        }
     }
     rows.sort_by(|a, b| {
         (&a.namespace, &a.package, &a.csv).cmp(&(&b.namespace, &b.package, &b.csv))
@@ -102,13 +99,29 @@ fn rows(subscriptions: &[Subscription], csvs: &[ClusterServiceVersion]) -> Vec<R
     rows
 }
 
-/// How an operator is that has no Subscription.
-fn orphan(csv: &ClusterServiceVersion) -> String {
-    let status = csv.status.clone().unwrap_or_default();
-    if csv.is_obsolete() {
-        return "being replaced".to_owned();
+/// How an operator is; one that has no Subscription in the words of OLM.
+fn health(standing: &Standing, csv: Option<&ClusterServiceVersion>) -> String {
+    if standing.is_subscribed {
+        return standing.words();
     }
+    let status = csv.and_then(|csv| csv.status.clone()).unwrap_or_default();
     format!("{}, without a Subscription", status.phase)
+}
+
+/// A version that makes room for one that is told of.
+fn on_its_way_out(csv: &ClusterServiceVersion) -> Row {
+    Row {
+        namespace: csv.namespace().unwrap_or_default(),
+        package: String::new(),
+        subscription: String::new(),
+        version: csv.spec.version.clone(),
+        csv: csv.name_any(),
+        channel: String::new(),
+        catalog: String::new(),
+        health: "being replaced".to_owned(),
+        message: String::new(),
+        upgrade: None,
+    }
 }
 
 fn table(rows: &[Row]) -> String {
@@ -119,6 +132,7 @@ fn table(rows: &[Row]) -> String {
         "CHANNEL",
         "HEALTH",
         "UPGRADE",
+        "WHY",
     ];
     let mut table = printer::table(header);
     for row in rows {
@@ -135,6 +149,7 @@ fn table(rows: &[Row]) -> String {
             &row.channel,
             &row.health,
             &upgrade,
+            &row.message,
         ];
         table.add_row(cells.map(|cell| visible(cell).into_owned()));
     }
@@ -151,6 +166,7 @@ fn line(row: &Row) -> String {
         &row.channel,
         &row.health,
         &upgrade,
+        &row.message,
     ];
     let fields: Vec<String> = fields.map(|it| visible(it).into_owned()).to_vec();
     fields.join("\t") + "\n"
@@ -161,6 +177,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::api::conditions::CsvReason;
 
     fn subscription(name: &str, status: &Value) -> Subscription {
         serde_json::from_value(json!({
@@ -195,8 +212,8 @@ mod tests {
         let lines: String = rows(&[gopher], &csvs).iter().map(line).collect();
         assert_eq!(
             lines,
-            "port\t\t1.0.0\tmole.v1\t\tSucceeded, without a Subscription\t\n\
-             port\tgopher\t1.0.0\tgopher.v1\tstable\thealthy\t\n"
+            "port\t\t1.0.0\tmole.v1\t\tSucceeded, without a Subscription\t\t\n\
+             port\tgopher\t1.0.0\tgopher.v1\tstable\thealthy\t\t\n"
         );
     }
 
@@ -212,11 +229,52 @@ mod tests {
         let mut newer = csv("gopher.v2", "Pending");
         newer.spec.version = "2.0.0".to_owned();
         newer.spec.replaces = "gopher.v1".to_owned();
-        newer.status.as_mut().unwrap().message = "busy".to_owned();
+        let status = newer.status.as_mut().unwrap();
+        status.reason = CsvReason::OperatorConditionNotUpgradeable;
+        status.message = "busy".to_owned();
         let lines: String = rows(&[gopher], &[older, newer]).iter().map(line).collect();
         assert_eq!(
             lines,
-            "port\tgopher\t1.0.0\tgopher.v1\tstable\tinstalling\tgopher.v2: Pending: busy\n"
+            "port\tgopher\t1.0.0\tgopher.v1\tstable\thealthy\tgopher.v2: held: busy\t\n"
         );
+    }
+
+    #[test]
+    fn what_does_not_run_is_listed_with_the_reason() {
+        let gopher = subscription(
+            "gopher",
+            &json!({
+                "installedCSV": "gopher.v1", "currentCSV": "gopher.v1",
+                "conditions": [{"type": "Healthy", "status": "False", "message": "it crashed"}],
+            }),
+        );
+        let mut mole = csv("mole.v1", "Failed");
+        mole.status.as_mut().unwrap().message = "no room".to_owned();
+        let csvs = [csv("gopher.v1", "Failed"), mole];
+        let lines: String = rows(&[gopher], &csvs).iter().map(line).collect();
+        assert_eq!(
+            lines,
+            "port\t\t1.0.0\tmole.v1\t\tFailed, without a Subscription\t\tFailed: no room\n\
+             port\tgopher\t1.0.0\tgopher.v1\tstable\tinstalled, not healthy\t\tit crashed\n"
+        );
+    }
+
+    #[test]
+    fn versions_between_the_one_that_runs_and_the_newest_are_listed_as_such() {
+        let gopher = subscription("gopher", &json!({"installedCSV": "gopher.v3"}));
+        let mut versions = [
+            csv("gopher.v1", "Replacing"),
+            csv("gopher.v2", "Replacing"),
+            csv("gopher.v3", "Pending"),
+        ];
+        versions[0].status.as_mut().unwrap().conditions =
+            serde_json::from_value(json!([{"phase": "Succeeded"}])).unwrap();
+        versions[1].spec.replaces = "gopher.v1".to_owned();
+        versions[2].spec.replaces = "gopher.v2".to_owned();
+        let healths: Vec<String> = rows(&[gopher], &versions)
+            .iter()
+            .map(|row| format!("{} {}", row.csv, row.health))
+            .collect();
+        assert_eq!(healths, ["gopher.v2 being replaced", "gopher.v1 healthy"]);
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
         return Course::pending(CsvReason::RequirementsUnknown, message);
     }
     if !requirements.met {
-        let message = format!("requirements not met: {}", requirements.missing());
+        let message = format!("requirements not met: {}", requirements.missing);
         return Course::pending(CsvReason::RequirementsNotMet, message).telling(requirements);
     }
     if let Err(course) = checks::content(situation) {

@@ -35,7 +35,7 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
     if !requirements.met {
         let message = format!(
             "one or more requirements couldn't be found: {}",
-            requirements.missing()
+            requirements.missing
         );
         return Course::pending(CsvReason::RequirementsNotMet, message).telling(requirements);
     }

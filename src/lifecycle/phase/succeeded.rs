@@ -29,7 +29,7 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
         Certificates::Unneeded | Certificates::Fine => {}
     }
     if !requirements.met {
-        let message = format!("requirements no longer met: {}", requirements.missing());
+        let message = format!("requirements no longer met: {}", requirements.missing);
         return Course::failed(CsvReason::RequirementsNotMet, message).telling(requirements);
     }
     let unhealthy = |message: String| Course::failed(CsvReason::ComponentUnhealthy, message);

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 
 use crate::api::cluster_service_version::webhook::WebhookDefinition;
+use crate::lifecycle::text::bounded;
 
 /// The group that nobody's webhook may be asked about.
 const OLM_GROUP: &str = "operators.coreos.com";
@@ -19,7 +20,7 @@ const ADMISSION_RESOURCES: [&str; 4] = [
     "validatingwebhookconfigurations",
 ];
 
-/// What is wrong with a webhook; OLM's words, and where to look.
+/// What is wrong with a webhook; OLM's words, where to look, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidWebhook {
     /// A name is there twice.
@@ -30,22 +31,29 @@ pub enum InvalidWebhook {
     RepeatedName(String),
     /// It is asked about everything.
     #[error(
-        "webhook rules cannot include all groups: see the rules of {0} in spec.webhookdefinitions"
+        "webhook rules cannot include all groups: see the rules of {0} in spec.webhookdefinitions; \
+         name the API groups that it is for instead of \"*\""
     )]
     AllGroups(String),
     /// It is asked about ClusterServiceVersions and the like.
     #[error(
         "webhook rules cannot include the OLM group: see the rules of {0} in \
-         spec.webhookdefinitions"
+         spec.webhookdefinitions; take operators.coreos.com out of their apiGroups, because such a \
+         webhook could keep its own operator from being mended"
     )]
     OlmGroup(String),
     /// It is asked about webhooks.
     #[error(
         "webhook rules cannot include MutatingWebhookConfiguration or \
-         ValidatingWebhookConfiguration resources: see the rules of {0} in spec.webhookdefinitions"
+         ValidatingWebhookConfiguration resources: see the rules of {0} in spec.webhookdefinitions; \
+         take {1} out of the resources of those for admissionregistration.k8s.io, because such a webhook \
+         could keep itself from being mended"
     )]
-    Admission(String),
+    Admission(String, String),
 }
+
+/// How long a name may be that is told, in characters.
+const LONGEST: usize = 200;
 
 /// Finds the first webhook that is refused.
 pub fn check(webhooks: &[WebhookDefinition]) -> Result<(), InvalidWebhook> {
@@ -53,7 +61,7 @@ pub fn check(webhooks: &[WebhookDefinition]) -> Result<(), InvalidWebhook> {
     for webhook in webhooks {
         let name = &webhook.generate_name;
         if !names.insert(name) {
-            return Err(InvalidWebhook::RepeatedName(name.clone()));
+            return Err(InvalidWebhook::RepeatedName(bounded(name, LONGEST)));
         }
         for rule in &webhook.rules {
             check_rule(name, rule)?;
@@ -63,22 +71,25 @@ pub fn check(webhooks: &[WebhookDefinition]) -> Result<(), InvalidWebhook> {
 }
 
 fn check_rule(name: &str, rule: &RuleWithOperations) -> Result<(), InvalidWebhook> {
+    let name = || bounded(name, LONGEST);
     let groups = rule.api_groups.as_deref().unwrap_or_default();
     let includes = |group: &str| groups.iter().any(|included| included == group);
     if includes("*") {
-        return Err(InvalidWebhook::AllGroups(name.to_owned()));
+        return Err(InvalidWebhook::AllGroups(name()));
     }
     if includes(OLM_GROUP) {
-        return Err(InvalidWebhook::OlmGroup(name.to_owned()));
+        return Err(InvalidWebhook::OlmGroup(name()));
     }
     let mut resources = rule.resources.as_deref().unwrap_or_default().iter();
-    let about_webhooks = resources.any(|resource| {
+    let about_webhooks = resources.find(|resource| {
         resource.starts_with('*') || ADMISSION_RESOURCES.contains(&resource.as_str())
     });
-    if includes(ADMISSION_GROUP) && about_webhooks {
-        return Err(InvalidWebhook::Admission(name.to_owned()));
+    match about_webhooks {
+        Some(resource) if includes(ADMISSION_GROUP) => {
+            Err(InvalidWebhook::Admission(name(), resource.clone()))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 #[cfg(test)]

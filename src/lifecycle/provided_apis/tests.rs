@@ -198,3 +198,34 @@ fn a_group_without_members_gets_no_empty_annotation() {
     group.metadata.annotations = None;
     assert_eq!(annotation(&group, &[], &[]), None);
 }
+
+#[rstest]
+#[case::one_bad_among_good("A.v1.g,nonsense,B.v1.g", "AB")]
+#[case::all_bad("nonsense,A.v1", "")]
+fn entries_that_cannot_be_read_count_for_nobody_and_cost_nobody_anything(
+    #[case] written: &str,
+    #[case] read: &str,
+) {
+    let mut other = group("other", 0, &[""], "");
+    let annotations = other.metadata.annotations.get_or_insert_default();
+    annotations.insert(labels::PROVIDED_APIS.to_owned(), written.to_owned());
+    let other = Surface::of(&other);
+    assert_eq!(other.apis, apis(read));
+    // Of another group: whoever provides what can be read is in the way, and nobody else.
+    let own = group("mine", 1, &[""], "");
+    let verdict = |kinds: &str| {
+        judge(
+            &apis(kinds),
+            &Surface::of(&own),
+            std::slice::from_ref(&other),
+        )
+    };
+    assert_eq!(verdict("C"), Verdict::Add);
+    assert_eq!(verdict("A") == Verdict::Add, read.is_empty());
+    // Of one's own: they go, and what the operators provide stays or comes.
+    let mut own = own;
+    let annotations = own.metadata.annotations.get_or_insert_default();
+    annotations.insert(labels::PROVIDED_APIS.to_owned(), written.to_owned());
+    let csv = csv("csv", "AB");
+    assert_eq!(annotation(&own, &[&csv], &[]), Some(text("AB")));
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::facts::Facts;
+use super::requirement::Requirement;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::apis::ApiServiceDescription;
 use crate::api::cluster_service_version::status::RequirementStatus;
@@ -10,22 +11,18 @@ use crate::api::conditions::RequirementState;
 use crate::api::gvk::GroupVersionKind;
 
 /// APIServices that are needed, then those that are owned, each once and by name; then native APIs.
-pub(super) fn statuses(csv: &ClusterServiceVersion, facts: &Facts<'_>) -> Vec<RequirementStatus> {
+pub(super) fn requirements(csv: &ClusterServiceVersion, facts: &Facts<'_>) -> Vec<Requirement> {
     let definitions = &csv.spec.api_service_definitions;
     let owned = by_name(&definitions.owned);
     let mut required = by_name(&definitions.required);
     required.retain(|name, _| !owned.contains_key(name));
     let required = required
         .iter()
-        .map(|(name, description)| required_status(name, description, facts));
+        .map(|(name, description)| needed(name, description, facts));
     let owned = owned
         .iter()
-        .map(|(name, description)| owned_status(csv, name, description));
-    let native = csv
-        .spec
-        .native_apis
-        .iter()
-        .map(|api| native_status(api, facts));
+        .map(|(name, description)| own(csv, name, description));
+    let native = csv.spec.native_apis.iter().map(|api| native(api, facts));
     required.chain(owned).chain(native).collect()
 }
 
@@ -36,11 +33,7 @@ fn by_name(descriptions: &[ApiServiceDescription]) -> BTreeMap<String, &ApiServi
     named.collect()
 }
 
-fn required_status(
-    name: &str,
-    description: &ApiServiceDescription,
-    facts: &Facts<'_>,
-) -> RequirementStatus {
+fn needed(name: &str, description: &ApiServiceDescription, facts: &Facts<'_>) -> Requirement {
     let ApiServiceDescription {
         group,
         version,
@@ -51,28 +44,42 @@ fn required_status(
         .served
         .contains(&GroupVersionKind::new(group, version, kind));
     let fact = facts.api_services.get(name);
-    let available = fact.filter(|fact| is_served && fact.available);
     let mut status = api_service(name, RequirementState::NotPresent);
-    if let Some(fact) = available {
-        status.status = RequirementState::Present;
-        status.uuid.clone_from(&fact.uid);
-    }
-    status
+    let advice = match fact {
+        Some(fact) if fact.available && is_served => {
+            status.status = RequirementState::Present;
+            status.uuid.clone_from(&fact.uid);
+            String::new()
+        }
+        Some(fact) if fact.available => format!(
+            "whoever serves {group}/{version} does not have kind {kind}: install a version of it that does"
+        ),
+        Some(_) => {
+            format!("nobody answers for it: `kubectl describe apiservice {name}` tells why")
+        }
+        None => format!("install an operator that owns the API {group}/{version}, kind {kind}"),
+    };
+    Requirement { status, advice }
 }
 
-fn owned_status(
+fn own(
     csv: &ClusterServiceVersion,
     name: &str,
     description: &ApiServiceDescription,
-) -> RequirementStatus {
+) -> Requirement {
     let mut deployments = csv.spec.install.spec.deployments.iter();
-    let is_there = deployments.any(|deployment| deployment.name == description.deployment_name);
-    let state = if is_there {
-        RequirementState::DeploymentFound
+    let wanted = &description.deployment_name;
+    let (state, advice) = if deployments.any(|deployment| deployment.name == *wanted) {
+        (RequirementState::DeploymentFound, String::new())
     } else {
-        RequirementState::DeploymentNotFound
+        let advice = format!(
+            "its deploymentName is {wanted:?}, and no deployment in spec.install.spec of the \
+             ClusterServiceVersion is called like that: correct one of them"
+        );
+        (RequirementState::DeploymentNotFound, advice)
     };
-    api_service(name, state)
+    let status = api_service(name, state);
+    Requirement { status, advice }
 }
 
 fn api_service(name: &str, status: RequirementState) -> RequirementStatus {
@@ -86,13 +93,26 @@ fn api_service(name: &str, status: RequirementState) -> RequirementStatus {
     }
 }
 
-fn native_status(api: &GroupVersionKind, facts: &Facts<'_>) -> RequirementStatus {
-    let (status, message) = if facts.served.contains(api) {
-        (RequirementState::Present, "Native API exists")
+fn native(api: &GroupVersionKind, facts: &Facts<'_>) -> Requirement {
+    let (status, message, advice) = if facts.served.contains(api) {
+        (
+            RequirementState::Present,
+            "Native API exists",
+            String::new(),
+        )
     } else {
-        (RequirementState::NotPresent, "Native API does not exist")
+        let advice = format!(
+            "the API server has no kind {} in {}: install what brings it, or use a cluster that has it",
+            api.kind,
+            api.api_version()
+        );
+        (
+            RequirementState::NotPresent,
+            "Native API does not exist",
+            advice,
+        )
     };
-    RequirementStatus {
+    let status = RequirementStatus {
         group: api.group.clone(),
         version: api.version.clone(),
         kind: api.kind.clone(),
@@ -100,5 +120,6 @@ fn native_status(api: &GroupVersionKind, facts: &Facts<'_>) -> RequirementStatus
         status,
         message: message.to_owned(),
         ..RequirementStatus::default()
-    }
+    };
+    Requirement { status, advice }
 }

@@ -3,6 +3,8 @@
 //! The rules are those of the API server's RBAC authorizer. Asking the API server instead would be
 //! a request for each verb and resource of each rule, and would need the right to ask for others.
 
+use std::fmt;
+
 use k8s_openapi::api::rbac::v1::{
     ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
 };
@@ -92,32 +94,90 @@ impl<'a> Authorizer<'a> {
 
     /// Whether all that a rule grants is granted already.
     pub fn satisfies(&self, rule: &PolicyRule) -> bool {
+        self.lacking(rule, 1).is_empty()
+    }
+
+    /// What a rule grants and is not granted yet: the first verbs with what they are for, and no more than so many.
+    pub fn lacking<'r>(&self, rule: &'r PolicyRule, most: usize) -> Vec<(&'r str, Object<'r>)> {
         let urls = rule.non_resource_urls.as_deref().unwrap_or_default();
-        let verbs = || rule.verbs.iter().map(String::as_str);
-        if !urls.is_empty() {
-            // No namespace has paths.
-            return verbs().all(|verb| {
-                let granted = |url: &String| {
-                    self.everywhere
-                        .iter()
-                        .any(|rule| grants_url(rule, verb, url))
-                };
-                urls.iter().all(granted)
-            });
-        }
         let groups = or_empty(rule.api_groups.as_deref());
         let resources = or_empty(rule.resources.as_deref());
         let names = or_empty(rule.resource_names.as_deref());
-        verbs().all(|verb| {
-            groups.iter().all(|group| {
-                resources.iter().all(|resource| {
-                    names.iter().all(|name| {
-                        let mut rules = self.everywhere.iter().chain(&self.here);
-                        rules.any(|rule| grants(rule, verb, group, resource, name))
-                    })
+        let paths = urls.iter().map(|url| Object::Path(url));
+        // A rule with paths is about nothing else. There may be more of the others than fit anywhere.
+        let groups = groups.iter().filter(|_| urls.is_empty());
+        let objects = groups.flat_map(|group| {
+            let resources = resources.iter();
+            resources.flat_map(|resource| {
+                let names = names.iter();
+                names.map(|name| Object::Resource {
+                    group,
+                    resource,
+                    name,
                 })
             })
-        })
+        });
+        let objects = paths.chain(objects);
+        let verbs = rule.verbs.iter();
+        let all = verbs.flat_map(|verb| objects.clone().map(|object| (verb.as_str(), object)));
+        let lacking = all.filter(|(verb, object)| !self.has(verb, object));
+        lacking.take(most).collect()
+    }
+
+    fn has(&self, verb: &str, object: &Object<'_>) -> bool {
+        match object {
+            // No namespace has paths.
+            Object::Path(url) => self
+                .everywhere
+                .iter()
+                .any(|rule| grants_url(rule, verb, url)),
+            Object::Resource {
+                group,
+                resource,
+                name,
+            } => {
+                let mut rules = self.everywhere.iter().chain(&self.here);
+                rules.any(|rule| grants(rule, verb, group, resource, name))
+            }
+        }
+    }
+}
+
+/// What somebody may do something with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Object<'r> {
+    /// A path of the API server.
+    Path(&'r str),
+    /// Objects of the API.
+    Resource {
+        /// Their group.
+        group: &'r str,
+        /// Their resource.
+        resource: &'r str,
+        /// The only one that is meant; empty for all.
+        name: &'r str,
+    },
+}
+
+impl fmt::Display for Object<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Path(url) => f.write_str(url),
+            Self::Resource {
+                group,
+                resource,
+                name,
+            } => {
+                f.write_str(resource)?;
+                if !group.is_empty() {
+                    write!(f, ".{group}")?;
+                }
+                if !name.is_empty() {
+                    write!(f, " {name}")?;
+                }
+                Ok(())
+            }
+        }
     }
 }
 

@@ -5,14 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 
 use super::facts::{CrdFact, Facts};
+use super::requirement::Requirement;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::status::RequirementStatus;
 use crate::api::conditions::RequirementState;
+use crate::api::labels;
 use crate::lifecycle::replacement::Lineage;
+use crate::lifecycle::text::few;
+
+/// What is said of a CRD: its state, OLM's words for it, and what to do.
+type Verdict = (RequirementState, String, String);
 
 /// Each CRD once, by name. Of several versions the last owned one counts: it is the one that OLM
 /// looks at, and operators list versions that are no longer served before those that are.
-pub(super) fn statuses(csv: &ClusterServiceVersion, facts: &Facts<'_>) -> Vec<RequirementStatus> {
+pub(super) fn requirements(csv: &ClusterServiceVersion, facts: &Facts<'_>) -> Vec<Requirement> {
     let crds = &csv.spec.custom_resource_definitions;
     let required = crds.required.iter().map(|crd| (crd, false));
     let owned = crds.owned.iter().map(|crd| (crd, true));
@@ -20,11 +26,14 @@ pub(super) fn statuses(csv: &ClusterServiceVersion, facts: &Facts<'_>) -> Vec<Re
         .chain(owned)
         .map(|(crd, is_owned)| (crd.name.as_str(), (crd.version.as_str(), is_owned)))
         .collect();
-    let status = |(name, (version, is_owned)): (&str, (&str, bool))| {
+    let requirement = |(name, (version, is_owned)): (&str, (&str, bool))| {
         let fact = facts.crds.get(name);
-        let (status, message) = judge(csv, &facts.lineage, fact, version, is_owned);
+        let (status, message, advice) = match fact {
+            None => missing(csv, version, is_owned),
+            Some(fact) => judge(csv, &facts.lineage, name, fact, version, is_owned),
+        };
         let uuid = fact.filter(|_| status == RequirementState::Present);
-        RequirementStatus {
+        let status = RequirementStatus {
             group: "apiextensions.k8s.io".to_owned(),
             version: "v1".to_owned(),
             kind: "CustomResourceDefinition".to_owned(),
@@ -33,41 +42,74 @@ pub(super) fn statuses(csv: &ClusterServiceVersion, facts: &Facts<'_>) -> Vec<Re
             status,
             message,
             dependents: Vec::new(),
-        }
+        };
+        Requirement { status, advice }
     };
-    wanted.into_iter().map(status).collect()
+    wanted.into_iter().map(requirement).collect()
+}
+
+fn missing(csv: &ClusterServiceVersion, version: &str, is_owned: bool) -> Verdict {
+    let advice = if is_owned {
+        format!(
+            "it is the operator's own: create it from the operator's bundle, or delete \
+             ClusterServiceVersion {}/{}, if a Subscription asks for that, to have all installed anew",
+            csv.namespace().unwrap_or_default(),
+            csv.name_any()
+        )
+    } else {
+        format!("install an operator that owns it in version {version}, or create it")
+    };
+    let message = "CRD is not present".to_owned();
+    (RequirementState::NotPresent, message, advice)
 }
 
 fn judge(
     csv: &ClusterServiceVersion,
     lineage: &Lineage<'_>,
-    fact: Option<&CrdFact>,
+    crd: &str,
+    fact: &CrdFact,
     version: &str,
     is_owned: bool,
-) -> (RequirementState, String) {
-    let told = |state, message: &str| (state, message.to_owned());
-    let Some(fact) = fact else {
-        return told(RequirementState::NotPresent, "CRD is not present");
-    };
+) -> Verdict {
     let others = ancestors_alongside(csv, lineage, fact);
     if is_owned && !others.is_empty() {
+        let namespace = csv.namespace().unwrap_or_default();
+        let name = csv.name_any();
+        let advice = format!(
+            "the CRD of this version is yet to come: its InstallPlan brings it; who does without creates \
+             it with the annotation {}: {namespace}/{name}",
+            labels::installed_alongside(&namespace, &name)
+        );
         let names: Vec<String> = others.into_iter().collect();
         let message = format!("CRD installed alongside other CSV(s): {}", names.join(", "));
-        return (RequirementState::PresentNotSatisfied, message);
+        return (RequirementState::PresentNotSatisfied, message, advice);
     }
     if !fact.served.contains(version) {
-        return told(RequirementState::NotPresent, "CRD version not served");
+        let served = match few(&fact.served) {
+            none if none.is_empty() => "none".to_owned(),
+            some => some,
+        };
+        let who = if is_owned {
+            "correct spec.customresourcedefinitions.owned of the ClusterServiceVersion, or apply a CRD that"
+        } else {
+            "install a version of the operator that owns the CRD which"
+        };
+        let advice =
+            format!("version {version} is wanted, and {served} is served: {who} serves {version}");
+        let message = "CRD version not served".to_owned();
+        return (RequirementState::NotPresent, message, advice);
     }
     if !fact.available {
-        return told(
+        let message = "CRD is present but the Established condition is False (not available)";
+        let advice = format!("`kubectl describe crd {crd}` tells why");
+        return (
             RequirementState::PresentNotAvailable,
-            "CRD is present but the Established condition is False (not available)",
+            message.to_owned(),
+            advice,
         );
     }
-    told(
-        RequirementState::Present,
-        "CRD is present and Established condition is true",
-    )
+    let message = "CRD is present and Established condition is true";
+    (RequirementState::Present, message.to_owned(), String::new())
 }
 
 /// Versions that this one replaces, and that the CRD is still made for: it is not known to be made

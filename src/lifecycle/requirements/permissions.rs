@@ -5,13 +5,15 @@ use kube::ResourceExt as _;
 use serde::Serialize;
 
 use super::InvalidStrategy;
-use super::authorizer::Authorizer;
+use super::authorizer::{Authorizer, Object};
 use super::facts::{Facts, belongs_to_another};
+use super::requirement::Requirement;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::cluster_service_version::install::{InstallSpec, Permissions};
 use crate::api::cluster_service_version::status::{DependentStatus, RequirementStatus};
 use crate::api::conditions::RequirementState;
 use crate::api::hash::go_json;
+use crate::lifecycle::text::{bounded, few};
 
 /// Where a rule has to hold.
 #[derive(Clone, Copy, PartialEq)]
@@ -40,8 +42,20 @@ pub(super) fn validate(spec: &InstallSpec) -> Result<(), InvalidStrategy> {
     Ok(())
 }
 
+/// A ServiceAccount, and what it lacks.
+struct Account {
+    requirement: Requirement,
+    /// In the namespace, and in the whole cluster.
+    lacks: [Vec<String>; 2],
+}
+
+/// How many verbs and objects of one rule are looked for that are not granted: enough for what fits into a message.
+const LOOKED_FOR: usize = 20;
+/// How long one of them may be in the message, in characters.
+const LONGEST: usize = 100;
+
 /// Each ServiceAccount once, in the order in which they are named.
-pub(super) fn statuses(csv: &ClusterServiceVersion, facts: &Facts<'_>) -> Vec<RequirementStatus> {
+pub(super) fn requirements(csv: &ClusterServiceVersion, facts: &Facts<'_>) -> Vec<Requirement> {
     let spec = &csv.spec.install.spec;
     let namespaced = spec
         .permissions
@@ -51,38 +65,55 @@ pub(super) fn statuses(csv: &ClusterServiceVersion, facts: &Facts<'_>) -> Vec<Re
         .cluster_permissions
         .iter()
         .map(|entry| (entry, Scope::Cluster));
-    let mut statuses: Vec<RequirementStatus> = Vec::new();
+    let mut accounts: Vec<Account> = Vec::new();
     for (permission, scope) in namespaced.chain(cluster) {
         let name = &permission.service_account_name;
-        let at = statuses.iter().position(|status| status.name == *name);
-        let mut status = at.map_or_else(|| account(csv, name, facts), |at| statuses.remove(at));
-        if !is_unusable(&status) {
-            add_rules(&mut status, csv, permission, scope, facts);
+        let at = accounts
+            .iter()
+            .position(|account| account.requirement.status.name == *name);
+        let mut account = at.map_or_else(|| account(csv, name, facts), |at| accounts.remove(at));
+        if !is_unusable(&account.requirement.status) {
+            add_rules(&mut account, csv, permission, scope, facts);
         }
-        statuses.insert(at.unwrap_or(statuses.len()), status);
+        accounts.insert(at.unwrap_or(accounts.len()), account);
     }
-    statuses
+    let advised = accounts.into_iter().map(|account| advised(csv, account));
+    advised.collect()
 }
 
-fn account(csv: &ClusterServiceVersion, name: &str, facts: &Facts<'_>) -> RequirementStatus {
-    let (status, message) = match facts.accounts.get(name) {
+fn account(csv: &ClusterServiceVersion, name: &str, facts: &Facts<'_>) -> Account {
+    let home = csv.namespace().unwrap_or_default();
+    let (status, message, advice) = match facts.accounts.get(name) {
         None => (
             RequirementState::NotPresent,
             "Service account does not exist",
+            format!(
+                "create ServiceAccount {name} in namespace {home} with the rights that the \
+                 ClusterServiceVersion asks for; an InstallPlan does so"
+            ),
         ),
         Some(account) if belongs_to_another(csv, &account.owners) => (
             RequirementState::PresentNotSatisfied,
             "Service account is owned by another ClusterServiceVersion",
+            format!(
+                "ServiceAccount {name} in namespace {home} belongs to {}, and goes with it: name another one \
+                 in the ClusterServiceVersion",
+                few(account.owners.iter().map(|owner| &owner.name))
+            ),
         ),
-        Some(_) => (RequirementState::Present, ""),
+        Some(_) => (RequirementState::Present, "", String::new()),
     };
-    RequirementStatus {
+    let status = RequirementStatus {
         version: "v1".to_owned(),
         kind: "ServiceAccount".to_owned(),
         name: name.to_owned(),
         status,
         message: message.to_owned(),
         ..RequirementStatus::default()
+    };
+    Account {
+        requirement: Requirement { status, advice },
+        lacks: Default::default(),
     }
 }
 
@@ -92,7 +123,7 @@ fn is_unusable(status: &RequirementStatus) -> bool {
 }
 
 fn add_rules(
-    status: &mut RequirementStatus,
+    account: &mut Account,
     csv: &ClusterServiceVersion,
     permission: &Permissions,
     scope: Scope,
@@ -100,16 +131,64 @@ fn add_rules(
 ) {
     let home = csv.namespace().unwrap_or_default();
     let namespace = (scope == Scope::Namespaced).then_some(home.as_str());
-    let account = permission.service_account_name.as_str();
-    let authorizer = Authorizer::for_account(&facts.rbac, csv, &home, account, namespace);
+    let name = permission.service_account_name.as_str();
+    let authorizer = Authorizer::for_account(&facts.rbac, csv, &home, name, namespace);
+    let [here, everywhere] = &mut account.lacks;
+    let lacks = match scope {
+        Scope::Namespaced => here,
+        Scope::Cluster => everywhere,
+    };
+    let status = &mut account.requirement.status;
     for rule in &permission.rules {
-        let satisfied = authorizer.satisfies(rule);
-        if !satisfied {
+        let lacking = authorizer.lacking(rule, LOOKED_FOR);
+        if !lacking.is_empty() {
             status.status = RequirementState::PresentNotSatisfied;
             "Policy rule not satisfied for service account".clone_into(&mut status.message);
         }
+        lacks.extend(grouped(&lacking));
+        let satisfied = lacking.is_empty();
         status.dependents.push(dependent(rule, scope, satisfied));
     }
+}
+
+/// Verbs by what they are for, such as `get/list pods`.
+fn grouped(lacking: &[(&str, Object<'_>)]) -> Vec<String> {
+    let mut verbs: Vec<(Object<'_>, Vec<&str>)> = Vec::new();
+    for (verb, object) in lacking {
+        match verbs.iter_mut().find(|(known, _)| known == object) {
+            Some((_, verbs)) => verbs.push(verb),
+            None => verbs.push((*object, vec![*verb])),
+        }
+    }
+    let told = verbs.iter();
+    told.map(|(object, verbs)| bounded(&format!("{} {object}", verbs.join("/")), LONGEST))
+        .collect()
+}
+
+/// With what has to be granted, and by what.
+fn advised(csv: &ClusterServiceVersion, account: Account) -> Requirement {
+    let Account {
+        mut requirement,
+        lacks: [here, everywhere],
+    } = account;
+    let home = csv.namespace().unwrap_or_default();
+    let name = &requirement.status.name;
+    let in_namespace = (!here.is_empty()).then(|| {
+        let lacks = few(&here);
+        format!("{lacks} in namespace {home}, by a Role and a RoleBinding")
+    });
+    let in_cluster = (!everywhere.is_empty()).then(|| {
+        let lacks = few(&everywhere);
+        format!("{lacks} in the whole cluster, by a ClusterRole and a ClusterRoleBinding")
+    });
+    let parts: Vec<String> = in_namespace.into_iter().chain(in_cluster).collect();
+    if !parts.is_empty() {
+        requirement.advice = format!(
+            "ServiceAccount {home}/{name} may not do all that it has to: grant it {}",
+            parts.join("; and ")
+        );
+    }
+    requirement
 }
 
 fn dependent(rule: &PolicyRule, scope: Scope, satisfied: bool) -> DependentStatus {

@@ -1,3 +1,4 @@
+mod advice;
 mod authorizer;
 mod permissions;
 
@@ -244,9 +245,12 @@ fn apis_are_listed_by_kind_and_name() {
     );
     assert!(!requirements.met && !requirements.only_rules_unmet);
     assert_eq!(
-        requirements.missing(),
-        "APIService v1.z: NotPresent; APIService v1.x: DeploymentNotFound; M v1.m: Native API does \
-         not exist"
+        requirements.missing,
+        "APIService v1.z: NotPresent (whoever serves z/v1 does not have kind K: install a version of it \
+         that does); APIService v1.x: DeploymentNotFound (its deploymentName is \"none\", and no deployment \
+         in spec.install.spec of the ClusterServiceVersion is called like that: correct one of them); \
+         M v1.m: Native API does not exist (the API server has no kind M in m/v1: install what brings it, \
+         or use a cluster that has it)"
     );
 }
 

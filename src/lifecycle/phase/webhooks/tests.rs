@@ -32,6 +32,25 @@ fn a_webhook_that_could_lock_out_its_installer_is_refused(
     assert!(said.starts_with(words), "{said}");
 }
 
+#[rstest]
+#[case::about_everything(&["*"], "pods", "name the API groups that it is for instead of \"*\"")]
+#[case::about_operators(&["operators.coreos.com"], "csvs", "take operators.coreos.com out of their apiGroups")]
+#[case::about_webhooks(&["admissionregistration.k8s.io"], "*/*", "take */* out of the resources")]
+fn whoever_is_refused_is_told_what_to_do(
+    #[case] groups: &[&str],
+    #[case] resource: &str,
+    #[case] advice: &str,
+) {
+    let said = check(&[webhook("greedy", groups, &[resource])])
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("see the rules of greedy in"), "{said}");
+    assert!(said.contains(advice), "{said}");
+    let long = "greedy".repeat(10_000);
+    let said = check(&[webhook(&long, groups, &[resource])]).unwrap_err();
+    assert!(said.to_string().len() < 1000, "{said}");
+}
+
 #[test]
 fn two_webhooks_of_one_name_are_refused() {
     let twice = [

@@ -147,6 +147,58 @@ fn a_rule_that_is_not_granted_is_named() {
         .map(|rule| rule.status.as_str())
         .collect();
     assert_eq!(told, ["NotSatisfied", "Satisfied"]);
+    assert_eq!(
+        requirements.missing,
+        "ServiceAccount sa: Policy rule not satisfied for service account (ServiceAccount ns/sa may not do \
+         all that it has to: grant it * donuts in namespace ns, by a Role and a RoleBinding)"
+    );
+}
+
+/// What an account is told to lack that may do nothing.
+fn lacking(permissions: &Value, cluster_permissions: &Value) -> String {
+    let csv = csv(&json!({"install": {"strategy": "deployment", "spec": {
+        "permissions": permissions, "clusterPermissions": cluster_permissions,
+    }}}));
+    let facts = facts(Some(AccountFact::default()), Rbac::default());
+    check(&csv, &facts).unwrap().missing
+}
+
+#[test]
+fn what_an_account_lacks_is_told_by_verb_and_place() {
+    let told = lacking(
+        &json!([{"serviceAccountName": "sa", "rules": [
+            {"apiGroups": ["", "apps"], "verbs": ["get", "list"], "resources": ["pods/log"]},
+        ]}]),
+        &json!([{"serviceAccountName": "sa", "rules": [
+            {"apiGroups": [""], "verbs": ["use"], "resources": ["secrets"], "resourceNames": ["key"]},
+            {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
+        ]}]),
+    );
+    assert_eq!(
+        told,
+        "ServiceAccount sa: Policy rule not satisfied for service account (ServiceAccount ns/sa may not do \
+         all that it has to: grant it get/list pods/log, get/list pods/log.apps in namespace ns, by a Role \
+         and a RoleBinding; and use secrets key, get /metrics in the whole cluster, by a ClusterRole and a \
+         ClusterRoleBinding)"
+    );
+}
+
+#[test]
+fn however_much_an_account_lacks_a_few_are_told_and_by_what_to_grant_them() {
+    let names: Vec<String> = (0..50)
+        .map(|at| format!("{at}{}", "x".repeat(1000)))
+        .collect();
+    let told = lacking(
+        &json!([{"serviceAccountName": "sa", "rules": [
+            {"apiGroups": names, "verbs": names, "resources": names, "resourceNames": names},
+        ]}]),
+        &json!([]),
+    );
+    assert!(told.len() < 1000, "{}", told.len());
+    assert!(
+        told.ends_with("in namespace ns, by a Role and a RoleBinding)"),
+        "{told}"
+    );
 }
 
 #[rstest]

@@ -1,0 +1,125 @@
+//! The operators of some namespaces: those that Subscriptions ask for, and those that nobody asks for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::ResourceExt as _;
+
+use super::standing::Standing;
+use crate::api::cluster_service_version::ClusterServiceVersion;
+use crate::api::subscription::Subscription;
+use crate::lifecycle::replacement::Lineage;
+
+/// How they are: first those of the Subscriptions in their order, then those without one by namespace and name.
+pub(super) fn standings(
+    subscriptions: &[Subscription],
+    csvs: &[ClusterServiceVersion],
+) -> Vec<Standing> {
+    let mut namespaces: BTreeMap<String, Vec<&ClusterServiceVersion>> = BTreeMap::new();
+    for csv in csvs.iter().filter(|csv| !csv.is_copied()) {
+        let namespace = csv.namespace().unwrap_or_default();
+        namespaces.entry(namespace).or_default().push(csv);
+    }
+    let mut asked_for: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut standings = Vec::new();
+    for subscription in subscriptions {
+        let here = namespaces.get(&subscription.namespace().unwrap_or_default());
+        let here = here.map(Vec::as_slice).unwrap_or_default();
+        let standing = Standing::among(subscription, here);
+        let names = [
+            &standing.installed_csv,
+            &standing.running_csv,
+            &standing.current_csv,
+        ];
+        asked_for.extend(names.map(|name| (standing.namespace.clone(), name.clone())));
+        standings.push(standing);
+    }
+    for (namespace, here) in &namespaces {
+        let lineage = Lineage::new(here.iter().copied());
+        let mut orphans: Vec<&ClusterServiceVersion> = here.clone();
+        // What another replaces is told of with that.
+        orphans.retain(|csv| {
+            let place = (namespace.clone(), csv.name_any());
+            !asked_for.contains(&place) && lineage.replacement_of(csv).is_none()
+        });
+        orphans.sort_by_key(|csv| csv.name_any());
+        let orphans = orphans.into_iter();
+        standings.extend(orphans.map(|csv| Standing::orphan(csv, here)));
+    }
+    standings
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn subscription(namespace: &str, status: &Value) -> Subscription {
+        serde_json::from_value(json!({
+            "metadata": {"name": "gopher", "namespace": namespace},
+            "spec": {"name": "gopher", "source": "hub", "sourceNamespace": "olm"},
+            "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn csv(namespace: &str, name: &str, replaces: &str, status: &Value) -> ClusterServiceVersion {
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"displayName": "", "install": {}, "replaces": replaces},
+            "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn told(subscriptions: &[Subscription], csvs: &[ClusterServiceVersion]) -> Vec<String> {
+        let told = |it: &Standing| format!("{}/{}: {}", it.namespace, it.name, it.words());
+        standings(subscriptions, csvs).iter().map(told).collect()
+    }
+
+    #[test]
+    fn who_has_no_subscription_comes_last_and_is_told_with_its_health() {
+        let gopher = subscription("port", &json!({"installedCSV": "gopher.v1"}));
+        let csvs = [
+            csv("port", "mole.v1", "", &json!({"phase": "Failed"})),
+            csv("port", "gopher.v1", "", &json!({"phase": "Succeeded"})),
+            // Of the same name, in a namespace where nobody asks for it.
+            csv("dock", "gopher.v1", "", &json!({"phase": "Succeeded"})),
+        ];
+        assert_eq!(
+            told(&[gopher], &csvs),
+            [
+                "port/gopher: healthy",
+                "dock/gopher.v1: healthy, without a Subscription",
+                "port/mole.v1: installed, not healthy, without a Subscription",
+            ]
+        );
+    }
+
+    #[test]
+    fn copies_and_versions_that_are_being_replaced_are_no_operators_of_their_own() {
+        let gopher = subscription("port", &json!({"installedCSV": "gopher.v3"}));
+        let replacing = json!({"phase": "Replacing", "conditions": [{"phase": "Succeeded"}]});
+        let copied = json!({"phase": "Failed", "reason": "Copied"});
+        let csvs = [
+            csv("port", "gopher.v1", "", &replacing),
+            csv("port", "gopher.v2", "gopher.v1", &replacing),
+            csv(
+                "port",
+                "gopher.v3",
+                "gopher.v2",
+                &json!({"phase": "Succeeded"}),
+            ),
+            csv("port", "visitor.v1", "", &copied),
+        ];
+        assert_eq!(told(&[gopher], &csvs), ["port/gopher: healthy"]);
+    }
+
+    #[test]
+    fn what_a_subscription_is_about_to_get_has_one() {
+        let status = json!({"currentCSV": "gopher.v1"});
+        let gopher = subscription("port", &status);
+        let csvs = [csv("port", "gopher.v1", "", &json!({"phase": "Pending"}))];
+        assert_eq!(told(&[gopher], &csvs), ["port/gopher: installing"]);
+    }
+}
