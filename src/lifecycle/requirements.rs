@@ -12,6 +12,7 @@ pub mod authorizer;
 mod crds;
 pub mod facts;
 mod kube_version;
+mod names;
 mod permissions;
 
 use crate::api::cluster_service_version::ClusterServiceVersion;
@@ -21,6 +22,7 @@ use crate::api::conditions::RequirementState;
 
 pub use self::authorizer::{Authorizer, Rbac};
 pub use self::facts::{AccountFact, ApiServiceFact, ApiServiceOwner, CrdFact, Facts};
+pub use self::names::{can_be_served, is_name};
 
 /// The requirements of an operator, and whether they are met.
 #[derive(Clone, Debug, Default, PartialEq)]
