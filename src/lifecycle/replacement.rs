@@ -113,6 +113,25 @@ impl<'a> Lineage<'a> {
         members.filter(|csv| names.contains(name(csv))).collect()
     }
 
+    /// Whether a newer version has taken the place of this one: any that runs, or did until it made room, and where the
+    /// OperatorGroup fails forward the last one. What was deleted takes nobody's place any more.
+    pub fn is_replaced(&self, csv: &ClusterServiceVersion, fails_forward: bool) -> bool {
+        let stays = |csv: &&ClusterServiceVersion| csv.metadata.deletion_timestamp.is_none();
+        if fails_forward {
+            let last = self.successors(csv).into_iter().rfind(stays);
+            return last.is_some_and(|last| phase(last) == CsvPhase::Succeeded);
+        }
+        let mut newer = self.descendants(csv).into_iter().filter(stays);
+        newer.any(has_run)
+    }
+
+    /// Whether this one is on its way out, or will be at the next look at it.
+    pub fn is_leaving(&self, csv: &ClusterServiceVersion, fails_forward: bool) -> bool {
+        csv.metadata.deletion_timestamp.is_some()
+            || phase(csv) == CsvPhase::Deleting
+            || self.is_replaced(csv, fails_forward)
+    }
+
     /// The names of all that replace this one or are replaced by it, over any number of steps, and
     /// its own. Those of a circle belong together as well: they are versions of one operator.
     pub fn chain(&self, csv: &ClusterServiceVersion) -> BTreeSet<String> {
