@@ -8,7 +8,7 @@ mod crds;
 mod csv;
 mod format;
 mod hub;
-mod names;
+pub(crate) mod names;
 mod practice;
 mod removed_apis;
 mod rights;

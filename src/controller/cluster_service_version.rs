@@ -156,7 +156,7 @@ async fn steps(
                         context.queues.operator_groups.add(ObjectKey::of(group));
                     }
                 }
-                Action::Install if world.is_behind(context).await? => {
+                Action::Install | Action::Delete if world.is_behind(context).await? => {
                     return Ok((csv, Next::After(TURN)));
                 }
                 Action::Install => {

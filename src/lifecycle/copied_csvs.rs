@@ -30,7 +30,7 @@ pub enum Reach<'a> {
 }
 
 impl Reach<'_> {
-    fn has(&self, namespace: &str) -> bool {
+    fn has(self, namespace: &str) -> bool {
         match self {
             Self::Everywhere => true,
             Self::Protected(protected) => protected.contains(namespace),

@@ -47,7 +47,8 @@
 //! - A CRD belongs to the operator that was installed with it, then to the one that was there first: one that is refused
 //!   for it does not keep that operator from recovering, nor from its next version. In OLM each is in the other's way.
 //! - Of versions that replace each other, as after a downgrade, the one that came last is the newest.
-//! - The oldest of a chain goes when any later one runs, not only the one right after it.
+//! - The oldest of a chain goes when any later one runs, not only the one right after it. One that was deleted has taken
+//!   nobody's place: who waited for it stays, also if it was about to go.
 
 mod checks;
 mod course;

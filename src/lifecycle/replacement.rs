@@ -3,7 +3,7 @@
 //! Each names the one that it replaces, so that they form chains. Such names may lead back to where they began, as
 //! after a downgrade: then whoever came last is the newest ([`ClusterServiceVersion::predecessor`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use kube::ResourceExt as _;
 
@@ -14,6 +14,9 @@ use crate::api::conditions::{CsvPhase, CsvReason};
 #[derive(Clone, Debug, Default)]
 pub struct Lineage<'a> {
     members: Vec<&'a ClusterServiceVersion>,
+    by_name: HashMap<&'a str, &'a ClusterServiceVersion>,
+    /// Those that name this one as what they replace, the oldest first, whether that counts or not.
+    by_replaced: HashMap<&'a str, Vec<&'a ClusterServiceVersion>>,
 }
 
 impl<'a> Lineage<'a> {
@@ -21,7 +24,20 @@ impl<'a> Lineage<'a> {
     pub fn new(csvs: impl IntoIterator<Item = &'a ClusterServiceVersion>) -> Self {
         let mut members: Vec<_> = csvs.into_iter().filter(|csv| !csv.is_copied()).collect();
         members.sort_by_cached_key(|csv| (csv.creation_timestamp(), csv.name_any()));
-        Self { members }
+        let mut by_name = HashMap::new();
+        let mut by_replaced: HashMap<&str, Vec<&ClusterServiceVersion>> = HashMap::new();
+        for &csv in &members {
+            by_name.entry(name(csv)).or_insert(csv);
+            by_replaced
+                .entry(csv.spec.replaces.as_str())
+                .or_default()
+                .push(csv);
+        }
+        Self {
+            members,
+            by_name,
+            by_replaced,
+        }
     }
 
     /// All of them, the oldest first.
@@ -31,8 +47,7 @@ impl<'a> Lineage<'a> {
 
     /// The one of a name.
     pub fn get(&self, name: &str) -> Option<&'a ClusterServiceVersion> {
-        let mut members = self.members.iter().copied();
-        members.find(|csv| csv.metadata.name.as_deref() == Some(name))
+        self.by_name.get(name).copied()
     }
 
     /// The one that this one replaces, if it is still there.
@@ -64,13 +79,14 @@ impl<'a> Lineage<'a> {
     /// The one that replaces this one. If several want to, one that runs comes first, then the
     /// oldest of them.
     pub fn replacement_of(&self, csv: &ClusterServiceVersion) -> Option<&'a ClusterServiceVersion> {
-        let name = csv.name_any();
-        let members = self.members.iter().copied();
-        let newer = members.filter(|newer| {
-            let older = self.replaced_by(newer);
-            older.is_some_and(|older| older.name_any() == name)
-        });
+        let newer = self.that_replace(name(csv));
         newer.min_by_key(|newer| phase(newer) != CsvPhase::Succeeded)
+    }
+
+    /// All that replace the one of this name in a single step, the oldest first.
+    fn that_replace(&self, name: &str) -> impl Iterator<Item = &'a ClusterServiceVersion> {
+        let newer = self.by_replaced.get(name).into_iter().flatten().copied();
+        newer.filter(|newer| self.replaced_by(newer).is_some())
     }
 
     /// Those that come after this one, the next one first.
@@ -87,13 +103,33 @@ impl<'a> Lineage<'a> {
 
     /// All that replace this one, over any number of steps: also those that want to beside another.
     pub fn descendants(&self, csv: &ClusterServiceVersion) -> Vec<&'a ClusterServiceVersion> {
-        let name = csv.name_any();
+        let mut names = BTreeSet::new();
+        let mut next = vec![name(csv)];
+        while let Some(older) = next.pop() {
+            let newer = self.that_replace(older).map(name);
+            next.extend(newer.filter(|newer| names.insert(*newer)));
+        }
         let members = self.members.iter().copied();
-        let newer = members.filter(|newer| {
-            let mut older = self.predecessors(newer).into_iter();
-            older.any(|older| older.name_any() == name)
-        });
-        newer.collect()
+        members.filter(|csv| names.contains(name(csv))).collect()
+    }
+
+    /// Whether a newer version has taken the place of this one: any that runs, or did until it made room, and where the
+    /// OperatorGroup fails forward the last one. What was deleted takes nobody's place any more.
+    pub fn is_replaced(&self, csv: &ClusterServiceVersion, fails_forward: bool) -> bool {
+        let stays = |csv: &&ClusterServiceVersion| csv.metadata.deletion_timestamp.is_none();
+        if fails_forward {
+            let last = self.successors(csv).into_iter().rfind(stays);
+            return last.is_some_and(|last| phase(last) == CsvPhase::Succeeded);
+        }
+        let mut newer = self.descendants(csv).into_iter().filter(stays);
+        newer.any(has_run)
+    }
+
+    /// Whether this one is on its way out, or will be at the next look at it.
+    pub fn is_leaving(&self, csv: &ClusterServiceVersion, fails_forward: bool) -> bool {
+        csv.metadata.deletion_timestamp.is_some()
+            || phase(csv) == CsvPhase::Deleting
+            || self.is_replaced(csv, fails_forward)
     }
 
     /// The names of all that replace this one or are replaced by it, over any number of steps, and
@@ -166,6 +202,10 @@ fn has_been(csv: &ClusterServiceVersion, phases: &[CsvPhase]) -> bool {
             .chain(history)
             .any(|phase| phases.contains(phase))
     })
+}
+
+fn name(csv: &ClusterServiceVersion) -> &str {
+    csv.metadata.name.as_deref().unwrap_or_default()
 }
 
 /// How far a ClusterServiceVersion is.

@@ -14,6 +14,7 @@ pub mod authorizer;
 mod crds;
 pub mod facts;
 mod kube_version;
+mod names;
 mod permissions;
 mod requirement;
 
@@ -24,6 +25,7 @@ use crate::api::conditions::RequirementState;
 
 pub use self::authorizer::{Authorizer, Rbac};
 pub use self::facts::{AccountFact, ApiServiceFact, ApiServiceOwner, CrdFact, Facts};
+pub use self::names::{can_be_served, is_name};
 use self::requirement::Requirement;
 
 /// The requirements of an operator, and whether they are met.

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -184,6 +184,10 @@ pub fn installed(
 ) -> ReadOut<Installed> {
     let mut problems = Vec::new();
     let own: Vec<&ClusterServiceVersion> = csvs.iter().filter(|csv| !csv.is_copied()).collect();
+    let mut by_name = HashMap::new();
+    for &csv in &own {
+        by_name.entry(csv.name_any()).or_insert(csv);
+    }
     let items = own
         .iter()
         .map(|&csv| {
@@ -196,7 +200,7 @@ pub fn installed(
                 });
             };
             let mut operator = operator(csv, subscriptions, now, &mut report);
-            replaced(csv, &own).clone_into(&mut operator.replaces);
+            replaced(csv, &by_name).clone_into(&mut operator.replaces);
             operator
         })
         .collect();
@@ -204,9 +208,12 @@ pub fn installed(
 }
 
 /// The name of the one that a CSV replaces. Who was there first replaces none of those that came back after it.
-fn replaced<'c>(csv: &'c ClusterServiceVersion, own: &[&ClusterServiceVersion]) -> &'c str {
+fn replaced<'c>(
+    csv: &'c ClusterServiceVersion,
+    by_name: &HashMap<String, &ClusterServiceVersion>,
+) -> &'c str {
     let name = csv.spec.replaces.as_str();
-    let get = |name: &str| own.iter().copied().find(|it| it.name_any() == name);
+    let get = |name: &str| by_name.get(name).copied();
     let is_cut = get(name).is_some() && csv.predecessor(get).is_none();
     if is_cut { "" } else { name }
 }

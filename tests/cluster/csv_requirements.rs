@@ -209,6 +209,40 @@ async fn what_the_api_server_lacks_is_told_and_nothing_is_installed_before_it_co
 }
 
 #[tokio::test]
+async fn an_api_whose_name_is_none_is_told_as_missing() {
+    on_cluster(async |case| {
+        let scene = Scene::new(case).await?;
+        let of = |package: &str, spec: Value| {
+            let operator = scene.operator(package, "1.0.0");
+            operator.csv_with(json!({"spec": spec}))
+        };
+        let native = |package: &str, group: &str, version: &str| {
+            let api = json!({"group": group, "version": version, "kind": "Pod"});
+            of(package, json!({"nativeAPIs": [api]}))
+        };
+        let crd = json!({"name": "no name", "kind": "Hat", "version": "v1"});
+        let crds = json!({"customresourcedefinitions": {"required": [crd]}});
+        for (operator, name, words) in [
+            (native("empty", "", ""), ".", "Native API does not exist"),
+            (
+                native("spaced", "a b", "v1"),
+                "v1.a b",
+                "Native API does not exist",
+            ),
+            (of("crd", crds), "no name", "CRD is not present"),
+        ] {
+            scene.by_hand(&operator).await?;
+            let csv = operator.csv_name();
+            let csv = scene.because(&csv, CsvReason::RequirementsNotMet).await?;
+            let lacks = requirement(&csv, name).context("what lacks is not told")?;
+            ensure!(lacks.message == words, "{lacks:?}");
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_version_of_a_crd_that_is_not_served_is_told() {
     on_cluster(async |case| {
         let scene = Scene::new(case).await?;

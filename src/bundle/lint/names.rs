@@ -1,7 +1,7 @@
 //! What Kubernetes takes for a name.
 
 /// Why a text cannot be the name of an object, if it cannot.
-pub(super) fn why_no_subdomain(name: &str) -> Option<&'static str> {
+pub(crate) fn why_no_subdomain(name: &str) -> Option<&'static str> {
     let label = |label: &str| {
         let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let bytes = label.as_bytes();

@@ -61,7 +61,8 @@ pub(super) async fn read(
     let descriptions = apis.owned.iter().chain(&apis.required);
     let gvks = descriptions.map(|it| GroupVersionKind::new(&it.group, &it.version, &it.kind));
     let gvks: BTreeSet<_> = gvks.chain(csv.spec.native_apis.iter().cloned()).collect();
-    let api_services = api_services(context, gvks.iter().map(api_service_name)).await?;
+    let names = gvks.iter().filter(|gvk| requirements::can_be_served(gvk));
+    let api_services = api_services(context, names.map(api_service_name)).await?;
     let mut served = BTreeSet::new();
     for gvk in gvks {
         // One that nobody answers for is not there. To ask for it would only take long, and keep from being looked at
@@ -126,7 +127,7 @@ async fn crds(
         .map(|it| &it.name)
         .collect();
     let mut facts = BTreeMap::new();
-    for name in names.into_iter().filter(|name| !name.is_empty()) {
+    for name in names.into_iter().filter(|name| requirements::is_name(name)) {
         let found = api.get_opt(name).await;
         if let Some(crd) = found.map_err(Error::while_(format!("reading CRD {name}")))? {
             facts.insert(name.clone(), CrdFact::of(&crd));
@@ -207,7 +208,7 @@ fn account_names(csv: &ClusterServiceVersion) -> BTreeSet<&str> {
     rights
         .chain(&strategy.cluster_permissions)
         .map(|right| right.service_account_name.as_str())
-        .filter(|name| !name.is_empty())
+        .filter(|name| requirements::is_name(name))
         .collect()
 }
 

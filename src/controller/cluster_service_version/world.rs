@@ -151,7 +151,7 @@ impl<'a> World<'a> {
     }
 
     /// Whether one that takes over is another by now than it was when all this was read: it may have claimed what
-    /// is about to be written.
+    /// is about to be written, or take over no longer.
     pub(super) async fn is_behind(&self, context: &Context) -> Result<bool, Error> {
         let namespace = self.csv.namespace().unwrap_or_default();
         let api = Api::<ClusterServiceVersion>::namespaced(context.client.clone(), &namespace);

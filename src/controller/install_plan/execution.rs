@@ -4,6 +4,8 @@
 //! Subscriptions that the plan generates. What is in a namespace belongs to its CSV, which does not
 //! exist when it is written first: it is written once more with its owner, and only then the step of
 //! the CSV counts as done. So a plan that was stopped anywhere does the missing part again.
+//!
+//! Where a CSV of that name is on its way out, nothing is written until it is gone: what belongs to it goes with it.
 
 mod crds;
 mod objects;
@@ -31,6 +33,7 @@ use crate::plan::order::Rank;
 use crate::plan::progress::{is_done, misses_kinds_since};
 use crate::plan::step::is_pull_secret;
 use objects::{copied_from, is_csv, rank_of, ranked};
+use take_back::Newer;
 
 /// How long a kind may be missing before the plan fails, from when it was missed first: something else may be about to
 /// bring it.
@@ -58,6 +61,8 @@ pub(super) async fn run(
     let namespace = plan.metadata.namespace.as_deref().unwrap_or_default();
     let missed = misses_kinds_since(begun);
     let missed = missed.map(|since| now.0.duration_since(since.0).unsigned_abs());
+    let age = begun.start_time.as_ref();
+    let age = age.and_then(|since| Duration::try_from(now.0.duration_since(since.0)).ok());
     let writer = match account {
         Some(account) => context.applier.acting_as(&account.namespace, &account.name),
         None => context.applier.clone(),
@@ -71,6 +76,7 @@ pub(super) async fn run(
         manifests: Manifests::new(context, plan),
         writer,
         misses_kinds_for_long: missed.is_some_and(|missed| missed >= KIND_GRACE),
+        age: age.unwrap_or_default(),
         csvs: HashMap::new(),
         owned: HashSet::new(),
         has_new_crds: false,
@@ -107,6 +113,8 @@ struct Execution<'a> {
     writer: Applier,
     /// Whether a kind has been missing for so long that nobody is about to bring it.
     misses_kinds_for_long: bool,
+    /// How long ago the plan began.
+    age: Duration,
     /// CSVs of the namespace that were looked for, with their uids if they exist.
     csvs: HashMap<String, Option<String>>,
     /// Steps whose objects were written with their owner in this pass.
@@ -126,7 +134,7 @@ impl Execution<'_> {
             let of_rank = ranked.iter().filter(|(_, rank)| wanted(*rank));
             of_rank.map(|(at, _)| *at).collect()
         };
-        if self.is_deleted().await {
+        if self.is_deleted().await || self.waits_for_places(Newer::Stay).await? {
             return Ok(());
         }
         for at in of(|rank| rank == Rank::Crd) {
@@ -135,6 +143,10 @@ impl Execution<'_> {
             }
         }
         if !self.problems.is_empty() || !self.apis_are_served().await? {
+            return Ok(());
+        }
+        // Not before it is known that its CRDs can be had.
+        if self.waits_for_places(Newer::Go).await? {
             return Ok(());
         }
         for at in of(|rank| rank > Rank::Crd && rank < Rank::ClusterServiceVersion) {
@@ -252,12 +264,6 @@ impl Execution<'_> {
                     ));
                     return Ok(());
                 }
-                match self.waits_for_newer(&object, &live).await {
-                    Ok(false) => {}
-                    // They are looked for again in a moment.
-                    Ok(true) => return Ok(()),
-                    Err(error) => return self.failed(at, &error).await,
-                }
             }
             Ok(None) => {}
             Err(error) => return self.failed(at, &error).await,
@@ -280,17 +286,18 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Writes an object once more, with its owner.
+    /// Writes an object once more, with its owner. What has none, because it is in no namespace, may have gone with
+    /// another CSV of that name since an earlier pass wrote it.
     async fn own(&mut self, at: usize, uid: &str) -> Result<(), Stop> {
         let Some(object) = self.read(at).await? else {
             return Ok(());
         };
-        match self.context.applier.is_namespaced(&object).await {
-            Ok(true) => {}
-            Ok(false) => return Ok(()),
+        let is_namespaced = match self.context.applier.is_namespaced(&object).await {
+            Ok(is_namespaced) => is_namespaced,
             Err(error) => return self.failed(at, &error).await,
-        }
-        let Some(object) = self.prepared(at, object, true, Some(uid)).await? else {
+        };
+        let uid = is_namespaced.then_some(uid);
+        let Some(object) = self.prepared(at, object, is_namespaced, uid).await? else {
             return Ok(());
         };
         match self.writer.apply(&object, How::ServerSideApply).await {

@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use kube::ResourceExt as _;
+
 use super::installing::Health;
 use super::{Action, Course, Situation, checks, group};
 use crate::api::cluster_service_version::ClusterServiceVersion;
@@ -15,19 +17,12 @@ use crate::lifecycle::install::state::Certificates;
 use crate::lifecycle::replacement;
 
 pub(super) fn step(situation: &Situation<'_>) -> Course {
-    let successors = situation.lineage.successors(situation.csv);
-    let Some(last) = successors.last() else {
+    if situation.lineage.replacement_of(situation.csv).is_none() {
         return comes_back();
-    };
-    let mut groups = situation.groups.iter();
-    let is_replaced = if groups.any(|group| group.spec.fails_forward()) {
-        replacement::phase(last) == CsvPhase::Succeeded
-    } else {
-        successors.iter().any(|csv| replacement::has_run(csv))
-    };
+    }
     // Only the oldest goes: without those in between, the chain would be broken.
     let is_oldest = situation.lineage.replaced_by(situation.csv).is_none();
-    match (is_replaced, is_oldest) {
+    match (is_replaced(situation), is_oldest) {
         (true, true) => Course::to(
             CsvPhase::Deleting,
             CsvReason::Replaced,
@@ -38,12 +33,20 @@ pub(super) fn step(situation: &Situation<'_>) -> Course {
     }
 }
 
-/// Deleting: it goes, unless somebody took all newer ones away since that was decided.
+/// Deleting: it goes, unless the newer version was deleted since that was decided, or does not run any more. Whoever takes
+/// the newer one away looks at this one right before: so at least one of the two stays.
 pub(super) fn last_step(situation: &Situation<'_>) -> Course {
     match situation.lineage.replacement_of(situation.csv) {
-        Some(_) => Course::stay().and(Action::Delete),
+        Some(_) if is_replaced(situation) => Course::stay().and(Action::Delete),
+        Some(newer) => being_replaced(format!("being replaced by csv: {}", newer.name_any())),
         None => comes_back(),
     }
+}
+
+fn is_replaced(situation: &Situation<'_>) -> bool {
+    let mut groups = situation.groups.iter();
+    let fails_forward = groups.any(|group| group.spec.fails_forward());
+    situation.lineage.is_replaced(situation.csv, fails_forward)
 }
 
 fn comes_back() -> Course {

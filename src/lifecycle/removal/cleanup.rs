@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
+use kube::{Resource as _, ResourceExt as _};
 use serde_json::Value;
 
 use super::progress::{advice, named};
@@ -93,6 +94,33 @@ pub fn words(left: &[Value]) -> String {
         text.push_str(&advice(held));
     }
     text
+}
+
+/// ClusterServiceVersions that have to go before something else, in words: what they wait for, and what to do.
+pub fn awaited(csvs: &[&ClusterServiceVersion]) -> String {
+    let objects: Vec<Goes> = csvs.iter().map(|csv| csv_goes(csv)).collect();
+    let mut text = named(&objects);
+    if let Some((csv, told)) = csvs.iter().find_map(|csv| Some((csv, told(csv)?))) {
+        // Writing to a string does not fail.
+        let _ = write!(text, "; {} says: {told}", csv.name_any());
+    } else if let Some(held) = objects.iter().find(|it| !it.held_by().is_empty()) {
+        text.push_str(&advice(held));
+    }
+    text
+}
+
+fn csv_goes(csv: &ClusterServiceVersion) -> Goes {
+    Goes {
+        object: Reference {
+            api_version: ClusterServiceVersion::api_version(&()).into_owned(),
+            kind: ClusterServiceVersion::kind(&()).into_owned(),
+            namespace: csv.namespace().unwrap_or_default(),
+            name: csv.name_any(),
+        },
+        is_going: csv.metadata.deletion_timestamp.is_some(),
+        finalizers: csv.finalizers().to_vec(),
+        ..Goes::default()
+    }
 }
 
 fn goes(live: &Value) -> Goes {
@@ -201,6 +229,32 @@ mod tests {
         let said = told(&csv).unwrap();
         assert!(said.ends_with("the house rules say no"), "{said}");
         assert_eq!(refused(&csv, "the house rules say no", &now), None);
+    }
+
+    #[test]
+    fn of_a_version_that_has_to_go_it_is_told_who_holds_it_or_what_it_says_itself() {
+        let mut csv: ClusterServiceVersion = serde_json::from_value(json!({
+            "metadata": {
+                "name": "gopher.v1", "namespace": "home", "deletionTimestamp": "2026-01-01T00:00:00Z",
+                "finalizers": ["operators.coreos.com/csv-cleanup", "example.com/dig"],
+            },
+            "spec": {},
+        }))
+        .unwrap();
+        let held = awaited(&[&csv]);
+        for word in [
+            "ClusterServiceVersion home/gopher.v1 (held by example.com/dig)",
+            "kubectl patch clusterserviceversion.v1alpha1.operators.coreos.com gopher.v1 -n home",
+        ] {
+            assert!(held.contains(word), "no {word} in {held}");
+        }
+        let now: Time = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+        csv.finalizers_mut().pop();
+        assert_eq!(awaited(&[&csv]), "ClusterServiceVersion home/gopher.v1");
+        csv.status = status(&csv, &[role(&["example.com/dig"])], &now);
+        let waiting = awaited(&[&csv]);
+        let word = "gopher.v1 says: it was deleted, and goes when this is gone: ClusterRole digger";
+        assert!(waiting.contains(word), "no {word} in {waiting}");
     }
 
     #[test]

@@ -11,23 +11,36 @@ impl Applier {
     /// Deletes an object, with all that it owns. If its uid is given, then only that very one. Tells
     /// whether there was something to delete.
     pub async fn delete(&self, object: &Value) -> Result<bool, Error> {
-        self.delete_by("Background", object).await
+        self.delete_by("Background", object, &["uid"]).await
     }
 
     /// The same for an object that stays, on its way out, until all that it owns is gone.
     pub async fn delete_last(&self, object: &Value) -> Result<bool, Error> {
-        self.delete_by("Foreground", object).await
+        self.delete_by("Foreground", object, &["uid"]).await
     }
 
-    async fn delete_by(&self, propagation: &str, object: &Value) -> Result<bool, Error> {
+    /// The same for one that goes for what it was when it was read: what anybody wrote since is a [`Error::Conflict`].
+    pub async fn delete_as_read(&self, object: &Value) -> Result<bool, Error> {
+        let preconditions = ["uid", "resourceVersion"];
+        self.delete_by("Background", object, &preconditions).await
+    }
+
+    async fn delete_by(
+        &self,
+        propagation: &str,
+        object: &Value,
+        preconditions: &[&str],
+    ) -> Result<bool, Error> {
         let target = Target::of(object)?;
         let kind = self.kind(&target).await?;
         let url = kind.item(target.namespace(), &target.name);
         let mut options = json!({
             "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation,
         });
-        if let Some(uid) = object.pointer("/metadata/uid").and_then(Value::as_str) {
-            options["preconditions"] = json!({"uid": uid});
+        for field in preconditions {
+            if let Some(known) = object["metadata"][*field].as_str() {
+                options["preconditions"][*field] = json!(known);
+            }
         }
         match self
             .write(Method::DELETE, &url, Body::Object(&options))

@@ -274,6 +274,11 @@ impl Csv {
             message: status.message.clone(),
         })
     }
+
+    /// Whether a newer version takes its place, or has taken it.
+    pub(super) fn makes_room(&self) -> bool {
+        matches!(self.phase, CsvPhase::Replacing | CsvPhase::Deleting)
+    }
 }
 
 /// What the catalog of a Subscription says against what is installed, in its own words.

@@ -85,7 +85,11 @@ impl<'a> Standing<'a> {
         }
         let generated_by = subscription.annotations().get(labels::GENERATED_BY);
         let is_of_another = generated_by.map(String::as_str) == self.plan_name();
-        let did_its_work = surroundings.csvs.contains_key(&self.current);
+        // One that is being replaced was installed by it, or was to take its place back from what is installed.
+        let did_its_work = surroundings
+            .csvs
+            .get(&self.current)
+            .is_some_and(|csv| !csv.makes_room() || self.installed == self.current);
         if !did_its_work {
             self.current.clear();
         }
@@ -146,10 +150,20 @@ impl<'a> Standing<'a> {
     }
 
     fn is_underway(&self, surroundings: &Surroundings) -> bool {
-        !surroundings.csvs.contains_key(&self.current)
-            && self
-                .plan
-                .is_some_and(|plan| plan.is_pending() && plan.installs(&self.current))
+        !self.is_in_its_place(surroundings) && self.is_brought()
+    }
+
+    /// Whether a plan is at work on what is current.
+    fn is_brought(&self) -> bool {
+        self.plan
+            .is_some_and(|plan| plan.is_pending() && plan.installs(&self.current))
+    }
+
+    /// Whether what is current is there. A version to which a plan is about to go back may be there as well, and be replaced
+    /// by the newer one until the plan has done its work.
+    fn is_in_its_place(&self, surroundings: &Surroundings) -> bool {
+        let csv = surroundings.csvs.get(&self.current);
+        csv.is_some_and(|csv| !(csv.makes_room() && self.is_brought()))
     }
 
     /// Names the plan. A reference to the same plan stays as it is: OLM also notes the
@@ -181,13 +195,13 @@ impl<'a> Standing<'a> {
         });
     }
 
-    /// A CSV is installed as soon as it exists, whether it runs or not.
+    /// A CSV is installed as soon as it exists and is in its place, whether it runs or not.
     fn look_at_csv(&mut self, surroundings: &Surroundings) {
         let failed_for_good =
             surroundings.groups.fails_forward() && self.plan.is_some_and(Plan::is_failed);
         self.state = if self.current.is_empty() {
             SubscriptionState::Unset
-        } else if surroundings.csvs.contains_key(&self.current) {
+        } else if self.is_in_its_place(surroundings) {
             self.installed.clone_from(&self.current);
             SubscriptionState::AtLatestKnown
         } else if failed_for_good {

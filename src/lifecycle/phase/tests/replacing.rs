@@ -126,6 +126,55 @@ fn a_csv_goes_once_the_next_ran_also_if_that_makes_room_already() {
     assert_eq!(fails_forward.decide("csv1").status, None);
 }
 
+/// A version that was deleted.
+fn deleted(
+    mut csv: crate::api::cluster_service_version::ClusterServiceVersion,
+) -> crate::api::cluster_service_version::ClusterServiceVersion {
+    csv.metadata.deletion_timestamp = Some(time(0));
+    csv
+}
+
+// In OLM both go.
+#[rstest]
+#[case::that_runs(deleted(csv("csv2", &RUNNING)))]
+#[case::that_ran(csv("csv2", &CsvPhase::Failed).once(&RUNNING))]
+fn a_csv_stays_if_the_next_no_longer_takes_its_place(
+    #[case] next: crate::api::cluster_service_version::ClusterServiceVersion,
+) {
+    let next = next.replaces("csv1");
+    let replaced = csv("csv1", &CsvPhase::Replacing).once(&RUNNING);
+    let staying = world([replaced, next.clone()]);
+    assert_eq!(staying.decide("csv1"), Decision::default());
+    // Also if it was about to go.
+    let mut going = world([csv("csv1", &CsvPhase::Deleting).once(&RUNNING), next]);
+    going.sync_one("csv1");
+    let words = "being replaced by csv: csv2";
+    let reason = CsvReason::BeingReplaced;
+    going.expect("csv1", &CsvPhase::Replacing, &reason, words);
+    assert_eq!(going.actions, []);
+    going.csvs.pop();
+    going.sync_one("csv1");
+    going.expect_phase("csv1", &CsvPhase::Pending);
+}
+
+#[test]
+fn a_csv_goes_also_if_the_next_was_deleted_and_the_one_after_that_runs() {
+    let next = deleted(csv("csv2", &CsvPhase::Replacing).replaces("csv1"));
+    let last = csv("csv3", &RUNNING).replaces("csv2");
+    for fails_forward in [false, true] {
+        let mut world = world([
+            csv("csv1", &CsvPhase::Replacing),
+            next.clone(),
+            last.clone(),
+        ]);
+        if fails_forward {
+            world = world.fail_forward();
+        }
+        world.sync_one("csv1");
+        world.expect_phase("csv1", &CsvPhase::Deleting);
+    }
+}
+
 #[test]
 fn a_csv_waits_while_the_next_is_not_there_yet() {
     let next = csv("csv2", &CsvPhase::Installing).replaces("csv1");

@@ -178,6 +178,54 @@ fn a_running_plan_is_followed_although_nothing_is_wanted_any_more() {
     );
 }
 
+/// A Subscription that goes back from a version that does not work to the one before, which is still there.
+fn goes_back() -> Case {
+    let case = Case::new()
+        .said(has("ship.v2", "install-b"))
+        .csv("ship.v1", CsvPhase::Replacing)
+        .csv("ship.v2", CsvPhase::Failed);
+    case.plan("install-b", "ship.v2", InstallPlanPhase::Complete)
+}
+
+#[test]
+fn a_version_that_has_yet_to_take_its_place_back_is_not_installed() {
+    for phase in [
+        InstallPlanPhase::RequiresApproval,
+        InstallPlanPhase::Installing,
+    ] {
+        let case = goes_back().solved(installs("ship.v1", "ship.v2"));
+        let case = case.plan("install-c", "ship.v1", phase).made("install-c");
+        let waits = "ship.v1 ship.v2 UpgradePending install-c";
+        assert_eq!(stands(&case.status()), waits);
+        // It goes on also if the pin is taken off meanwhile.
+        let case = case.go_on().solved(keeps("ship.v2"));
+        assert_eq!(stands(&case.status()), waits);
+        // The newer one is gone, and the plan is done a moment later.
+        let mut case = case.plan("install-c", "ship.v1", InstallPlanPhase::Complete);
+        case.surroundings.csvs.remove("ship.v2");
+        let case = case.solved(keeps("ship.v1"));
+        let is_back = "ship.v1 ship.v1 AtLatestKnown install-c";
+        assert_eq!(stands(&case.status()), is_back);
+    }
+}
+
+#[test]
+fn a_plan_back_that_is_deleted_before_its_work_leaves_what_is_installed() {
+    let case = goes_back().said(on_its_way(
+        "ship.v2",
+        "ship.v1",
+        "install-c",
+        "UpgradePending",
+    ));
+    let again = case.clone().solved(installs("ship.v1", "ship.v2"));
+    assert_eq!(stands(&again.status()), "- ship.v2 - -");
+    let kept = case.solved(keeps("ship.v2"));
+    assert_eq!(
+        stands(&kept.status()),
+        "ship.v2 ship.v2 AtLatestKnown install-b"
+    );
+}
+
 #[test]
 fn a_failed_plan_tells_why_and_how_to_try_again() {
     let mut case = Case::new()
