@@ -66,7 +66,7 @@ async fn ends_alone(scene: &Scene<'_>, version: &str) -> anyhow::Result<Deployme
     Ok(deployment)
 }
 
-fn pinned(to: Value) -> Value {
+fn pinned(to: Option<&str>) -> Value {
     json!({"spec": {"version": to}})
 }
 
@@ -82,7 +82,7 @@ async fn a_version_before_the_installed_one_takes_its_place_if_asked_for_and_giv
         scene.subscribe("gopher", "hub", json!({})).await?;
         ends_with(&scene, "1.2.0", 1).await?;
 
-        let back = pinned(json!("~1.1"));
+        let back = pinned(Some("~1.1"));
         scene.patch::<Subscription>("gopher", back).await?;
         ends_with(&scene, "1.1.0", 2).await?;
         // Each says that it replaces the other.
@@ -90,7 +90,7 @@ async fn a_version_before_the_installed_one_takes_its_place_if_asked_for_and_giv
         let older = older.get("gopher.v1.1.0").await?;
         ensure!(older.spec.replaces == "gopher.v1.2.0", "{older:?}");
 
-        let on = pinned(Value::Null);
+        let on = pinned(None);
         scene.patch::<Subscription>("gopher", on).await?;
         ends_with(&scene, "1.2.0", 3).await
     })
@@ -116,7 +116,7 @@ async fn a_version_whose_successor_does_not_come_up_takes_its_place_again_if_ask
             .because("gopher.v1.2.0", CsvReason::RequirementsNotMet)
             .await?;
 
-        let back = pinned(json!("~1.1"));
+        let back = pinned(Some("~1.1"));
         scene.patch::<Subscription>("gopher", back).await?;
         ends_with(&scene, "1.1.0", 1).await?;
         let plans = scene.names::<InstallPlan>().await?;
@@ -162,7 +162,7 @@ async fn who_goes_back_while_the_upgrade_ends_keeps_the_newer_version_until_the_
         let mended = upgrading(&scene).await?;
         let csvs = scene.api::<ClusterServiceVersion>();
         let first = csvs.get("gopher.v1.1.0").await?;
-        let back = pinned(json!("~1.1"));
+        let back = pinned(Some("~1.1"));
         scene.patch::<Subscription>("gopher", back).await?;
         // With that, the older version is to go, and to come back.
         scene.change_to(&mended).await?;
@@ -216,7 +216,7 @@ async fn a_version_that_is_on_its_way_out_is_waited_for_while_the_newer_one_runs
         let scene = Scene::new(case).await?;
         let mended = upgrading(&scene).await?;
         hold(&scene, "gopher.v1.1.0").await?;
-        let back = pinned(json!("~1.1"));
+        let back = pinned(Some("~1.1"));
         scene.patch::<Subscription>("gopher", back).await?;
         scene.change_to(&mended).await?;
         waits_for(&scene, "gopher.v1.1.0").await?;
@@ -263,7 +263,7 @@ async fn a_plan_that_waits_for_a_newer_version_to_go_says_for_which_and_who_hold
         scene.in_phase("gopher.v1.2.0", CsvPhase::Failed).await?;
         hold(&scene, "gopher.v1.2.0").await?;
 
-        let back = pinned(json!("~1.1"));
+        let back = pinned(Some("~1.1"));
         scene.patch::<Subscription>("gopher", back).await?;
         waits_for(&scene, "gopher.v1.2.0").await?;
         let_go(&scene, "gopher.v1.2.0").await?;
