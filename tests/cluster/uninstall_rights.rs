@@ -87,6 +87,8 @@ async fn whoever_may_only_look_at_a_namespace_sees_what_is_known_and_is_told_of_
         ] {
             ensure!(text.contains(words), "no {words} in\n{text}");
         }
+        let notes = text.lines().filter(|line| line.starts_with("note: "));
+        ensure!(notes.count() <= 6, "too many notes:\n{text}");
         // What goes with a CRD nobody sees here.
         let crd = scene.crd_of("Gopher");
         let (code, _, said) = chandler(&["--delete-crds", &crd, "--yes"]).await?;
@@ -94,9 +96,15 @@ async fn whoever_may_only_look_at_a_namespace_sees_what_is_known_and_is_told_of_
             code == Some(1) && said.contains(&format!("what would go with CRD {crd}")),
             "{code:?} {said}"
         );
+        let (code, _, said) = chandler(&["--everything", "--yes"]).await?;
+        ensure!(
+            code == Some(1) && said.contains("which CRDs would go with gopher"),
+            "{code:?} {said}"
+        );
+        scene.in_phase("gopher.v1.0.0", CsvPhase::Succeeded).await?;
         let (code, text, said) = chandler(&["--yes"]).await?;
         ensure!(
-            code == Some(0) && text.contains("gopher is removed"),
+            code == Some(0) && text.contains("gopher is removed: at least "),
             "{code:?} {text} {said}"
         );
         ensure!(!said.contains("it is done from here"), "{said}");

@@ -53,6 +53,9 @@ impl Uninstall {
         let wish = wish(extent, &subscription);
         let preview = Preview::read(&remover, Arc::new(subscription), &wish).await?;
         preview.check(&wish)?;
+        if extent.everything {
+            preview.check_crds()?;
+        }
         Ok(Self {
             preview,
             remover,

@@ -393,6 +393,7 @@ impl Remover {
                 .collect(),
             api_version: format!("{group}/{}", version.unwrap_or_default()),
             kind: text("/spec/names/kind"),
+            is_converted: text("/spec/conversion/strategy") == "Webhook",
             objects,
             more,
         }

@@ -112,7 +112,7 @@ const NO_CONVERSION: &str = "; without the operator its objects are not converte
 fn is_converted_no_more(estate: &Estate<'_>, crd: &Crd) -> bool {
     let converts =
         |csv: &&ClusterServiceVersion| conversion::crd_names(csv).contains(&crd.name.as_str());
-    estate.own.iter().any(converts) && !estate.others.iter().any(converts)
+    crd.is_converted && estate.own.iter().any(converts) && !estate.others.iter().any(converts)
 }
 
 /// Whoever cannot be read may use what would go.

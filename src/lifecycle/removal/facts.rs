@@ -187,6 +187,8 @@ pub struct Crd {
     pub api_version: String,
     /// Kind of its objects.
     pub kind: String,
+    /// Whether a webhook converts its objects.
+    pub is_converted: bool,
     /// Its objects, as many as were to be read, or why nobody knows them.
     pub objects: Result<Vec<CustomResource>, String>,
     /// How many objects it has beside these.

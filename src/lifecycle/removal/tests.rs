@@ -98,6 +98,7 @@ pub(super) fn crd(kind: &str, package: &str, objects: &[(&str, &str)]) -> Crd {
         finalizers: Vec::new(),
         api_version: "example.com/v1".to_owned(),
         kind: kind.to_owned(),
+        is_converted: false,
         objects: Ok(objects.collect()),
         more: 0,
     }
@@ -306,6 +307,9 @@ fn of_a_crd_that_stays_is_told_that_nobody_converts_its_objects_any_more() {
     assert!(!why(&facts()).contains("converted"));
     let mut alone = facts();
     alone.csvs = vec![converting("gopher")];
+    // It never came so far.
+    assert!(!why(&alone).contains("converted"));
+    alone.crds[0].is_converted = true;
     assert!(
         why(&alone).contains("its objects are not converted"),
         "{}",

@@ -97,8 +97,12 @@ impl<'a> Authorizer<'a> {
         self.lacking(rule, 1).is_empty()
     }
 
-    /// What a rule grants and is not granted yet: the first verbs with what they are for, and no more than so many.
-    pub fn lacking<'r>(&self, rule: &'r PolicyRule, most: usize) -> Vec<(&'r str, Object<'r>)> {
+    /// What a rule grants and is not granted yet: objects, no more than so many, with all verbs that are lacking for each.
+    pub fn lacking<'r>(
+        &self,
+        rule: &'r PolicyRule,
+        most: usize,
+    ) -> Vec<(Object<'r>, Vec<&'r str>)> {
         let urls = rule.non_resource_urls.as_deref().unwrap_or_default();
         let groups = or_empty(rule.api_groups.as_deref());
         let resources = or_empty(rule.resources.as_deref());
@@ -117,10 +121,11 @@ impl<'a> Authorizer<'a> {
                 })
             })
         });
-        let objects = paths.chain(objects);
-        let verbs = rule.verbs.iter();
-        let all = verbs.flat_map(|verb| objects.clone().map(|object| (verb.as_str(), object)));
-        let lacking = all.filter(|(verb, object)| !self.has(verb, object));
+        let lacking = paths.chain(objects).filter_map(|object| {
+            let verbs = rule.verbs.iter().map(String::as_str);
+            let verbs: Vec<&str> = verbs.filter(|verb| !self.has(verb, &object)).collect();
+            (!verbs.is_empty()).then_some((object, verbs))
+        });
         lacking.take(most).collect()
     }
 

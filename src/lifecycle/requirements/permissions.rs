@@ -5,7 +5,7 @@ use kube::ResourceExt as _;
 use serde::Serialize;
 
 use super::InvalidStrategy;
-use super::authorizer::{Authorizer, Object};
+use super::authorizer::Authorizer;
 use super::facts::{Facts, belongs_to_another};
 use super::requirement::Requirement;
 use crate::api::cluster_service_version::ClusterServiceVersion;
@@ -46,10 +46,19 @@ pub(super) fn validate(spec: &InstallSpec) -> Result<(), InvalidStrategy> {
 struct Account {
     requirement: Requirement,
     /// In the namespace, and in the whole cluster.
-    lacks: [Vec<String>; 2],
+    lacks: [Lacks; 2],
 }
 
-/// How many verbs and objects of one rule are looked for that are not granted: enough for what fits into a message.
+/// What is not granted.
+#[derive(Default)]
+struct Lacks {
+    /// Verbs and what they are for.
+    told: Vec<String>,
+    /// Whether there may be others.
+    is_cut: bool,
+}
+
+/// How many objects of one rule are looked for that are not granted: more than fit into a message.
 const LOOKED_FOR: usize = 20;
 /// How long one of them may be in the message, in characters.
 const LONGEST: usize = 100;
@@ -89,7 +98,9 @@ fn account(csv: &ClusterServiceVersion, name: &str, facts: &Facts<'_>) -> Accoun
             "Service account does not exist",
             format!(
                 "create ServiceAccount {name} in namespace {home} with the rights that the \
-                 ClusterServiceVersion asks for; an InstallPlan does so"
+                 ClusterServiceVersion asks for, or delete ClusterServiceVersion {home}/{}, if a Subscription asks \
+                 for that, to have all installed anew",
+                csv.name_any()
             ),
         ),
         Some(account) if belongs_to_another(csv, &account.owners) => (
@@ -145,24 +156,15 @@ fn add_rules(
             status.status = RequirementState::PresentNotSatisfied;
             "Policy rule not satisfied for service account".clone_into(&mut status.message);
         }
-        lacks.extend(grouped(&lacking));
+        lacks.is_cut |= lacking.len() == LOOKED_FOR;
+        let told = lacking.iter().map(|(object, verbs)| {
+            let told = format!("{} {object}", verbs.join("/"));
+            bounded(&told, LONGEST)
+        });
+        lacks.told.extend(told);
         let satisfied = lacking.is_empty();
         status.dependents.push(dependent(rule, scope, satisfied));
     }
-}
-
-/// Verbs by what they are for, such as `get/list pods`.
-fn grouped(lacking: &[(&str, Object<'_>)]) -> Vec<String> {
-    let mut verbs: Vec<(Object<'_>, Vec<&str>)> = Vec::new();
-    for (verb, object) in lacking {
-        match verbs.iter_mut().find(|(known, _)| known == object) {
-            Some((_, verbs)) => verbs.push(verb),
-            None => verbs.push((*object, vec![*verb])),
-        }
-    }
-    let told = verbs.iter();
-    told.map(|(object, verbs)| bounded(&format!("{} {object}", verbs.join("/")), LONGEST))
-        .collect()
 }
 
 /// With what has to be granted, and by what.
@@ -173,12 +175,10 @@ fn advised(csv: &ClusterServiceVersion, account: Account) -> Requirement {
     } = account;
     let home = csv.namespace().unwrap_or_default();
     let name = &requirement.status.name;
-    let in_namespace = (!here.is_empty()).then(|| {
-        let lacks = few(&here);
-        format!("{lacks} in namespace {home}, by a Role and a RoleBinding")
-    });
-    let in_cluster = (!everywhere.is_empty()).then(|| {
-        let lacks = few(&everywhere);
+    let in_namespace = here
+        .words()
+        .map(|lacks| format!("{lacks} in namespace {home}, by a Role and a RoleBinding"));
+    let in_cluster = everywhere.words().map(|lacks| {
         format!("{lacks} in the whole cluster, by a ClusterRole and a ClusterRoleBinding")
     });
     let parts: Vec<String> = in_namespace.into_iter().chain(in_cluster).collect();
@@ -189,6 +189,18 @@ fn advised(csv: &ClusterServiceVersion, account: Account) -> Requirement {
         );
     }
     requirement
+}
+
+impl Lacks {
+    /// In words, if there is something.
+    fn words(&self) -> Option<String> {
+        let told = few(&self.told);
+        match (self.told.is_empty(), self.is_cut) {
+            (true, _) => None,
+            (false, false) => Some(told),
+            (false, true) => Some(format!("{told} and others, see status.requirementStatus,")),
+        }
+    }
 }
 
 fn dependent(rule: &PolicyRule, scope: Scope, satisfied: bool) -> DependentStatus {

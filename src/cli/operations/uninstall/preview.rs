@@ -163,6 +163,19 @@ impl Preview {
         Ok(())
     }
 
+    /// Refuses to take CRDs along that nobody here may look at: they would go without being shown, with or without
+    /// objects.
+    pub(in crate::cli) fn check_crds(&self) -> Result<(), Failure> {
+        let Some(why) = &self.hidden_crds else {
+            return Ok(());
+        };
+        Err(Failure::no(anyhow!(
+            "nothing was removed: nobody can say which CRDs would go with {}: {why}",
+            self.name
+        ))
+        .hint("leave --everything out, and CRDs stay; or ask somebody who may look at CRDs"))
+    }
+
     /// Refuses what nobody else does and what cannot be done from here either: it would begin, and never end.
     pub(in crate::cli) fn check_rights(&self, is_deserted: bool) -> Result<(), Failure> {
         if !is_deserted || self.hidden.is_empty() {
@@ -332,8 +345,21 @@ impl Preview {
                 visible(&names)
             );
         }
-        for unread in &self.unread {
-            let _ = writeln!(text, "note: not looked at: {}", visible(unread));
+        for hidden in &self.hidden {
+            let _ = writeln!(text, "note: not looked at: {}", visible(hidden));
+        }
+        let others = self.unread.iter().filter(|it| !self.hidden.contains(it));
+        let others = others.count();
+        if others > 0 {
+            let _ = writeln!(
+                text,
+                "note: {others} more {} not looked at, and some may go as well; `-o json` lists them",
+                if others == 1 {
+                    "kind was"
+                } else {
+                    "kinds were"
+                }
+            );
         }
         text
     }
@@ -341,11 +367,20 @@ impl Preview {
     /// How it ended.
     pub(in crate::cli) fn summary(&self, outcome: &str) -> String {
         let count = self.goes().count();
-        let stays = self.stays().len();
+        let count = if self.unread.is_empty() {
+            count.to_string()
+        } else {
+            format!("at least {count}")
+        };
+        let stays = if self.hidden.is_empty() {
+            format!(", {} stay", self.stays().len())
+        } else {
+            String::new()
+        };
         let name = visible(&self.name);
         match outcome {
-            "removed" => format!("{name} is removed: {count} objects are gone, {stays} stay\n"),
-            _ => format!("the removal of {name} has begun: {count} objects go, {stays} stay\n"),
+            "removed" => format!("{name} is removed: {count} objects are gone{stays}\n"),
+            _ => format!("the removal of {name} has begun: {count} objects go{stays}\n"),
         }
     }
 

@@ -184,6 +184,23 @@ fn what_an_account_lacks_is_told_by_verb_and_place() {
 }
 
 #[test]
+fn of_what_is_told_every_verb_is_told() {
+    let resources = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let verbs = [
+        "get", "list", "watch", "create", "update", "patch", "delete",
+    ];
+    let told = lacking(
+        &json!([{"serviceAccountName": "sa", "rules": [
+            {"apiGroups": [""], "verbs": verbs, "resources": resources},
+        ]}]),
+        &json!([]),
+    );
+    let all = "get/list/watch/create/update/patch/delete";
+    let granted = format!("grant it {all} a, {all} b, {all} c, {all} d and 4 more in namespace ns");
+    assert!(told.contains(&granted), "{told}");
+}
+
+#[test]
 fn however_much_an_account_lacks_a_few_are_told_and_by_what_to_grant_them() {
     let names: Vec<String> = (0..50)
         .map(|at| format!("{at}{}", "x".repeat(1000)))
@@ -196,7 +213,9 @@ fn however_much_an_account_lacks_a_few_are_told_and_by_what_to_grant_them() {
     );
     assert!(told.len() < 1000, "{}", told.len());
     assert!(
-        told.ends_with("in namespace ns, by a Role and a RoleBinding)"),
+        told.ends_with(
+            "and others, see status.requirementStatus, in namespace ns, by a Role and a RoleBinding)"
+        ),
         "{told}"
     );
 }
