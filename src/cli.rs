@@ -5,6 +5,7 @@
 
 mod args;
 mod attached;
+mod availability;
 mod cluster;
 mod command;
 mod failure;

@@ -39,7 +39,8 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
 /// The operator that is asked for, or all of the namespace.
 async fn look(args: &Args, cluster: &Cluster, namespace: &str) -> Result<Vec<Standing>, Failure> {
     let (subscriptions, csvs) = cluster.operators(Some(namespace)).await?;
-    let all = operators::standings(&subscriptions, &csvs);
+    let availability = cluster.availability(&csvs).await?;
+    let all = operators::standings(&subscriptions, &csvs, &availability);
     let Some(name) = &args.name else {
         return Ok(all);
     };
@@ -122,6 +123,7 @@ mod tests {
     use super::*;
     use crate::api::cluster_service_version::ClusterServiceVersion;
     use crate::api::subscription::Subscription;
+    use crate::cli::availability::Availability;
 
     fn gopher(status: &Value) -> Subscription {
         serde_json::from_value(json!({
@@ -142,7 +144,8 @@ mod tests {
     }
 
     fn said(subscriptions: &[Subscription], csvs: &[ClusterServiceVersion]) -> Option<String> {
-        let verdict = verdict(&operators::standings(subscriptions, csvs));
+        let availability = Availability::default();
+        let verdict = verdict(&operators::standings(subscriptions, csvs, &availability));
         let failure = verdict.err()?;
         assert_eq!(failure.exit_code(), 1);
         Some(failure.lines()[0].1.clone())
@@ -211,7 +214,8 @@ mod tests {
             ],
         }));
         let failed = mole(&json!({"phase": "Failed", "message": "no room"}));
-        let lines: String = operators::standings(&[waits], &[failed])
+        let availability = Availability::default();
+        let lines: String = operators::standings(&[waits], &[failed], &availability)
             .iter()
             .map(line)
             .collect();
