@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 
+use super::adoption::with_what_it_has;
 use super::availability::Availability;
 use super::standing::Standing;
 use crate::api::cluster_service_version::ClusterServiceVersion;
@@ -24,9 +25,13 @@ pub(super) fn standings(
     let mut asked_for: BTreeSet<(String, String)> = BTreeSet::new();
     let mut standings = Vec::new();
     for subscription in subscriptions {
-        let here = namespaces.get(&subscription.namespace().unwrap_or_default());
+        let namespace = subscription.namespace();
+        let here = namespaces.get(namespace.as_deref().unwrap_or_default());
         let here = here.map(Vec::as_slice).unwrap_or_default();
-        let mut standing = Standing::among(subscription, here);
+        let others = subscriptions.iter();
+        let others = others.filter(|it| it.namespace() == namespace);
+        let subscription = with_what_it_has(subscription, others, here);
+        let mut standing = Standing::among(&subscription, here);
         standing.heed(here, availability);
         let names = [
             &standing.installed_csv,
@@ -123,6 +128,35 @@ mod tests {
             csv("port", "visitor.v1", "", &copied),
         ];
         assert_eq!(told(&[gopher], &csvs), ["port/gopher: healthy"]);
+    }
+
+    #[test]
+    fn a_new_subscription_to_an_operator_that_runs_is_told_with_it_and_waits_for_the_upgrade() {
+        let waits = subscription(
+            "port",
+            &json!({
+                "currentCSV": "gopher.v2", "state": "UpgradePending",
+                "conditions": [
+                    {"type": "InstallPlanPending", "status": "True", "reason": "RequiresApproval"},
+                    {"type": "Healthy", "status": "Unknown", "reason": "NotInstalled",
+                        "message": "nothing is installed yet"},
+                ],
+            }),
+        );
+        let mut runs = csv("port", "gopher.v1", "", &json!({"phase": "Succeeded"}));
+        let mark = "operators.coreos.com/gopher.port".to_owned();
+        runs.labels_mut().insert(mark, String::new());
+        let found = standings(&[waits], &[runs], &Availability::default());
+        let [standing] = found.as_slice() else {
+            panic!("{found:?}")
+        };
+        assert_eq!(standing.words(), "healthy");
+        assert_eq!(standing.running_csv, "gopher.v1");
+        assert_eq!(standing.messages, Vec::<String>::new());
+        let upgrade = standing.upgrade.as_ref().map(Upgrade::line);
+        let told = "gopher.v2: waits for approval: `chandler approve gopher -n port`";
+        assert_eq!(upgrade.as_deref(), Some(told));
+        assert!(!standing.has_bad_upgrade());
     }
 
     #[test]
