@@ -110,8 +110,13 @@ fn health(standing: &Standing, csv: Option<&ClusterServiceVersion>) -> String {
     if standing.is_subscribed {
         return standing.words();
     }
-    let status = csv.and_then(|csv| csv.status.clone()).unwrap_or_default();
-    format!("{}, without a Subscription", status.phase)
+    let status = csv.and_then(|csv| csv.status.as_ref());
+    let phase = status.map(|status| status.phase.to_string());
+    match phase.filter(|phase| !phase.is_empty()) {
+        Some(phase) => format!("{phase}, without a Subscription"),
+        // Nobody looked at it so far.
+        None => standing.words(),
+    }
 }
 
 /// A version that makes room for one that is told of.
@@ -247,6 +252,14 @@ mod tests {
             lines,
             "port\tgopher\t1.0.0\tgopher.v1\tstable\thealthy\tgopher.v2: held: busy\t\n"
         );
+    }
+
+    #[test]
+    fn one_that_nobody_asks_for_and_nobody_looked_at_is_listed_in_our_words() {
+        let mut mole = csv("mole.v1", "");
+        mole.status = None;
+        let rows = rows(&[], &[mole], &Availability::default());
+        assert_eq!(rows[0].health, "installing, without a Subscription");
     }
 
     #[test]

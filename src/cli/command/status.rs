@@ -14,13 +14,13 @@ use crate::cli::standing::Standing;
 use crate::cli::upgrade::Upgrade;
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let standings = wait(async {
+    let (standings, namespace) = wait(async {
         let (cluster, namespace) = Cluster::at(&args.place).await?;
         let mut standings = look(args, &cluster, &namespace).await?;
         for standing in &mut standings {
             cluster.explain_silence(standing).await;
         }
-        Ok(standings)
+        Ok((standings, namespace))
     })?;
     let is_named = args.name.is_some();
     match args.output {
@@ -32,8 +32,13 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         if is_named {
             return failure;
         }
-        failure.hint("`chandler status NAME` tells all that is known of one of them")
+        failure.hint(more(&namespace))
     })
+}
+
+/// Where more is told. It is to be found from anywhere, whatever namespace is the usual one.
+fn more(namespace: &str) -> String {
+    format!("`chandler status NAME -n {namespace}` tells all that is known of one of them")
 }
 
 /// The operator that is asked for, or all of the namespace.
@@ -165,6 +170,11 @@ mod tests {
             None
         );
         assert_eq!(said(&[], &[]), None);
+    }
+
+    #[test]
+    fn where_more_is_told_is_said_with_the_namespace() {
+        assert!(more("port").starts_with("`chandler status NAME -n port`"));
     }
 
     #[test]
