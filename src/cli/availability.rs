@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::CsvPhase;
@@ -19,7 +19,7 @@ impl Availability {
     /// Notes the Deployments of a namespace.
     pub(super) fn note(&mut self, namespace: &str, deployments: &[Deployment]) {
         let available = deployments.iter().filter(|it| is_available(it));
-        let names = available.map(|it| it.name_any()).collect();
+        let names = available.map(ResourceExt::name_any).collect();
         self.namespaces.insert(namespace.to_owned(), names);
     }
 
@@ -43,7 +43,7 @@ pub(super) fn in_doubt(csvs: &[ClusterServiceVersion]) -> BTreeSet<String> {
     let unchecked = csvs
         .iter()
         .filter(|csv| !csv.is_copied() && is_unchecked(csv));
-    unchecked.filter_map(|csv| csv.namespace()).collect()
+    unchecked.filter_map(ResourceExt::namespace).collect()
 }
 
 /// Whether a version counts as one that runs because it did until it made room.
