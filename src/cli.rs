@@ -3,8 +3,10 @@
 //! Commands are thin. They read their arguments, call the library, and hand what comes back to the
 //! [`printer`]; nothing below this module writes to the terminal.
 
+mod adoption;
 mod args;
 mod attached;
+mod availability;
 mod cluster;
 mod command;
 mod failure;

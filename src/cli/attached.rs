@@ -8,6 +8,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
 use tokio::sync::watch;
 
+use super::adoption::with_what_it_has;
 use super::health;
 use super::standing::Standing;
 use crate::api::cluster_service_version::ClusterServiceVersion;
@@ -56,7 +57,11 @@ impl Supply for Attached {
         for subscription in &subscriptions {
             let namespace = subscription.namespace();
             let here = csvs.iter().filter(|csv| csv.namespace() == namespace);
-            let standing = Standing::among(subscription, &here.map(|it| &**it).collect::<Vec<_>>());
+            let here: Vec<&ClusterServiceVersion> = here.map(|it| &**it).collect();
+            let others = subscriptions.iter().map(|it| &**it);
+            let others = others.filter(|it| it.namespace() == namespace);
+            let subscription = with_what_it_has(subscription, others, &here);
+            let standing = Standing::among(&subscription, &here);
             let own = csv(&standing.namespace, &standing.running_csv);
             seen.insert((standing.namespace.clone(), standing.installed_csv.clone()));
             seen.insert((standing.namespace.clone(), standing.running_csv.clone()));

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::{SelfSubjectReview, UserInfo};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -16,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::args::operate::Place;
+use super::availability::{self, Availability};
 use super::failure::Failure;
 use super::standing::Standing;
 use crate::api::catalog_source::{CatalogSource, SourceType};
@@ -237,6 +239,24 @@ impl Cluster {
         let csvs = list::<ClusterServiceVersion>(csvs, "ClusterServiceVersions").await?;
         let csvs = csvs.into_iter().filter(|csv| !csv.is_copied()).collect();
         Ok((subscriptions, csvs))
+    }
+
+    /// Which Deployments of versions that make room for others are available. Who may not see them is told what the
+    /// versions say.
+    pub(super) async fn availability(
+        &self,
+        csvs: &[ClusterServiceVersion],
+    ) -> Result<Availability, Failure> {
+        let mut availability = Availability::default();
+        for namespace in availability::in_doubt(csvs) {
+            let api = Api::<Deployment>::namespaced(self.client.clone(), &namespace);
+            match api.list(&ListParams::default()).await {
+                Ok(deployments) => availability.note(&namespace, &deployments.items),
+                Err(kube::Error::Api(status)) if status.code == 403 => {}
+                Err(error) => return Err(written(error, "the Deployments cannot be listed")),
+            }
+        }
+        Ok(availability)
     }
 
     /// The `InstallPlan`s of a namespace.

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 
+use super::adoption::with_what_it_has;
+use super::availability::Availability;
 use super::standing::Standing;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::subscription::Subscription;
@@ -13,6 +15,7 @@ use crate::lifecycle::replacement::Lineage;
 pub(super) fn standings(
     subscriptions: &[Subscription],
     csvs: &[ClusterServiceVersion],
+    availability: &Availability,
 ) -> Vec<Standing> {
     let mut namespaces: BTreeMap<String, Vec<&ClusterServiceVersion>> = BTreeMap::new();
     for csv in csvs.iter().filter(|csv| !csv.is_copied()) {
@@ -22,9 +25,14 @@ pub(super) fn standings(
     let mut asked_for: BTreeSet<(String, String)> = BTreeSet::new();
     let mut standings = Vec::new();
     for subscription in subscriptions {
-        let here = namespaces.get(&subscription.namespace().unwrap_or_default());
+        let namespace = subscription.namespace();
+        let here = namespaces.get(namespace.as_deref().unwrap_or_default());
         let here = here.map(Vec::as_slice).unwrap_or_default();
-        let standing = Standing::among(subscription, here);
+        let others = subscriptions.iter();
+        let others = others.filter(|it| it.namespace() == namespace);
+        let subscription = with_what_it_has(subscription, others, here);
+        let mut standing = Standing::among(&subscription, here);
+        standing.heed(here, availability);
         let names = [
             &standing.installed_csv,
             &standing.running_csv,
@@ -42,8 +50,11 @@ pub(super) fn standings(
             !asked_for.contains(&place) && lineage.replacement_of(csv).is_none()
         });
         orphans.sort_by_key(|csv| csv.name_any());
-        let orphans = orphans.into_iter();
-        standings.extend(orphans.map(|csv| Standing::orphan(csv, here)));
+        for csv in orphans {
+            let mut standing = Standing::orphan(csv, here);
+            standing.heed(here, availability);
+            standings.push(standing);
+        }
     }
     standings
 }
@@ -52,6 +63,7 @@ pub(super) fn standings(
 mod tests {
     use serde_json::{Value, json};
 
+    use super::super::upgrade::Upgrade;
     use super::*;
 
     fn subscription(namespace: &str, status: &Value) -> Subscription {
@@ -74,7 +86,10 @@ mod tests {
 
     fn told(subscriptions: &[Subscription], csvs: &[ClusterServiceVersion]) -> Vec<String> {
         let told = |it: &Standing| format!("{}/{}: {}", it.namespace, it.name, it.words());
-        standings(subscriptions, csvs).iter().map(told).collect()
+        standings(subscriptions, csvs, &Availability::default())
+            .iter()
+            .map(told)
+            .collect()
     }
 
     #[test]
@@ -113,6 +128,65 @@ mod tests {
             csv("port", "visitor.v1", "", &copied),
         ];
         assert_eq!(told(&[gopher], &csvs), ["port/gopher: healthy"]);
+    }
+
+    #[test]
+    fn a_new_subscription_to_an_operator_that_runs_is_told_with_it_and_waits_for_the_upgrade() {
+        let waits = subscription(
+            "port",
+            &json!({
+                "currentCSV": "gopher.v2", "state": "UpgradePending",
+                "conditions": [
+                    {"type": "InstallPlanPending", "status": "True", "reason": "RequiresApproval"},
+                    {"type": "Healthy", "status": "Unknown", "reason": "NotInstalled",
+                        "message": "nothing is installed yet"},
+                ],
+            }),
+        );
+        let mut runs = csv("port", "gopher.v1", "", &json!({"phase": "Succeeded"}));
+        let mark = "operators.coreos.com/gopher.port".to_owned();
+        runs.labels_mut().insert(mark, String::new());
+        let found = standings(&[waits], &[runs], &Availability::default());
+        let [standing] = found.as_slice() else {
+            panic!("{found:?}")
+        };
+        assert_eq!(standing.words(), "healthy");
+        assert_eq!(standing.running_csv, "gopher.v1");
+        assert_eq!(standing.messages, Vec::<String>::new());
+        let upgrade = standing.upgrade.as_ref().map(Upgrade::line);
+        let told = "gopher.v2: waits for approval: `chandler approve gopher -n port`";
+        assert_eq!(upgrade.as_deref(), Some(told));
+        assert!(!standing.has_bad_upgrade());
+    }
+
+    #[test]
+    fn a_version_that_made_room_and_stopped_is_not_healthy_whoever_asks_for_it() {
+        let deployments = json!({"spec": {"deployments": [{"name": "gopher", "spec": {}}]}});
+        let replacing = json!({"phase": "Replacing", "conditions": [{"phase": "Succeeded"}]});
+        let mut older = csv("port", "gopher.v1", "", &replacing);
+        older.spec.install = serde_json::from_value(deployments).unwrap();
+        let waits = json!({"phase": "Installing", "message": "waiting for its Pods"});
+        let csvs = [older, csv("port", "gopher.v2", "gopher.v1", &waits)];
+        let gopher = subscription("port", &json!({"installedCSV": "gopher.v2"}));
+        let mut availability = Availability::default();
+        availability.note("port", &[]);
+        for subscriptions in [vec![gopher], Vec::new()] {
+            let found = standings(&subscriptions, &csvs, &availability);
+            let [standing] = found.as_slice() else {
+                panic!("{found:?}")
+            };
+            assert_eq!(standing.health.word(), "installed, not healthy");
+            assert!(!standing.healthy);
+            assert_eq!(standing.running_csv, "gopher.v1");
+            assert!(
+                (standing.why()).starts_with("Deployment gopher of gopher.v1 is not available")
+            );
+            let upgrade = standing.upgrade.as_ref().map(Upgrade::line);
+            let told = "gopher.v2: installing: waiting for its Pods";
+            assert_eq!(upgrade.as_deref(), Some(told));
+        }
+        let unknown = standings(&[], &csvs, &Availability::default());
+        assert!(unknown[0].healthy);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use kube::ResourceExt as _;
 use serde::Serialize;
 
+use super::availability::Availability;
 use super::health::{self, Health};
 use super::printer::visible;
 use super::upgrade::Upgrade;
@@ -187,6 +188,30 @@ impl Standing {
         if self.is_removed {
             self.health = Health::BeingRemoved;
         }
+    }
+
+    /// A version that makes room for another counts as one that runs, but nobody checks it any more: what it consists of
+    /// tells whether it does.
+    pub(super) fn heed(&mut self, csvs: &[&ClusterServiceVersion], availability: &Availability) {
+        let mut csvs = csvs.iter();
+        let running = csvs.find(|csv| csv.name_any() == self.running_csv);
+        let lacking = running.map(|csv| availability.lacking(csv));
+        let lacking = lacking.unwrap_or_default();
+        if !self.healthy || lacking.is_empty() {
+            return;
+        }
+        self.healthy = false;
+        if !self.is_removed {
+            self.health = Health::Unhealthy;
+        }
+        let (subject, verb) = match lacking.as_slice() {
+            [_] => ("Deployment", "is"),
+            _ => ("Deployments", "are"),
+        };
+        let names = lacking.join(", ");
+        let running = &self.running_csv;
+        let message = format!("{subject} {names} of {running} {verb} not available");
+        self.messages.insert(0, message);
     }
 
     /// Whether the version before runs instead of the one that is installed.

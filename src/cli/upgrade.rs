@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::standing::Standing;
 use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::conditions::{ConditionStatus, CsvPhase, CsvReason, SubscriptionConditionType};
-use crate::api::subscription::SubscriptionStatus;
+use crate::api::subscription::{SubscriptionCondition, SubscriptionStatus};
 use crate::plan::subscription::held_back_in;
 
 /// An upgrade that is not done.
@@ -105,7 +105,7 @@ impl Upgrade {
         Some(Self {
             to: String::new(),
             state: State::Failed,
-            why_not: failed.message.clone(),
+            why_not: why_unresolved(status, failed),
         })
     }
 
@@ -170,6 +170,15 @@ fn why_the_plan_failed(status: &SubscriptionStatus) -> String {
     let told = installed.or(failed).map(|it| it.message.clone());
     let told = told.filter(|message| !message.is_empty());
     told.unwrap_or_else(|| "its InstallPlan failed".to_owned())
+}
+
+/// Our own condition says it with what would help.
+fn why_unresolved(status: &SubscriptionStatus, failed: &SubscriptionCondition) -> String {
+    let resolved = status.condition(&SubscriptionConditionType::Resolved);
+    let resolved = resolved.filter(|it| it.status == ConditionStatus::False);
+    let told = resolved.map(|it| &it.message);
+    let told = told.filter(|message| message.contains(&failed.message));
+    told.unwrap_or(&failed.message).clone()
 }
 
 #[cfg(test)]
@@ -297,6 +306,23 @@ mod tests {
         let found = upgrade(&status).unwrap();
         assert_eq!(found.line(), "no way");
         assert!(found.is_bad());
+    }
+
+    #[test]
+    fn without_a_solution_it_is_told_what_would_help() {
+        let status = |resolved: &str| {
+            json!({
+                "installedCSV": "gopher.v1", "currentCSV": "gopher.v1",
+                "conditions": [
+                    {"type": "ResolutionFailed", "status": "True", "message": "no way"},
+                    {"type": "Resolved", "status": "False", "message": resolved},
+                ],
+            })
+        };
+        let helps = "no way; what would help: another channel";
+        assert_eq!(upgrade(&status(helps)).unwrap().line(), helps);
+        // What it says of something else explains nothing.
+        assert_eq!(upgrade(&status("wait")).unwrap().line(), "no way");
     }
 
     #[rstest]

@@ -20,6 +20,8 @@ use crate::cli::printer::{self, visible};
 use crate::cli::session::wait;
 use crate::plan::retention;
 
+use lost::Lost;
+
 /// One InstallPlan, or what is installed without one.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -38,7 +40,7 @@ struct Entry {
     outcome: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     message: String,
-    /// Whether there may have been others before it that nothing is left of.
+    /// Whether there may have been others right before it that nothing is left of.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     older_may_be_missing: bool,
 }
@@ -56,15 +58,13 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         let subscription = cluster.subscription(&namespace, &args.name).await?;
         let plans = cluster.install_plans(&namespace).await?;
         let csvs = cluster.csvs(&namespace).await?;
-        Ok(history(&subscription, &plans, &csvs))
+        let history = history(&subscription, &plans, &csvs);
+        Ok((history, plans.len()))
     })?;
+    let (history, plans) = history;
     let entries = &history.entries;
     if history.is_partial {
-        printer::say(&format!(
-            "older entries may be missing: no more than the {} newest InstallPlans of a namespace \
-             are kept, and those that are in use",
-            retention::KEPT
-        ));
+        printer::say(&why_partial(entries, plans));
     }
     match args.output {
         Output::Text if entries.is_empty() => printer::data(nothing(history.is_partial)),
@@ -72,6 +72,23 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         Output::Text => printer::data(&entries.iter().map(line).collect::<String>()),
         structured => printer::structured(entries, structured),
     }
+}
+
+/// What may be missing, and why, by how many plans are left: none goes for its age unless there are many.
+fn why_partial(entries: &[Entry], plans: usize) -> String {
+    let is_older = entries
+        .first()
+        .is_none_or(|first| first.older_may_be_missing);
+    let what = if is_older { "older entries" } else { "entries" };
+    let why = if plans < retention::KEPT {
+        "InstallPlans of the namespace are gone, which may have been for other operators".to_owned()
+    } else {
+        format!(
+            "no more than the {} newest InstallPlans of a namespace are kept, and those that are in use",
+            retention::KEPT
+        )
+    };
+    format!("{what} may be missing: {why}")
 }
 
 fn nothing(is_partial: bool) -> &'static str {
@@ -89,20 +106,26 @@ fn history(
     csvs: &[ClusterServiceVersion],
 ) -> History {
     let mut entries = entries(subscription, plans);
-    if let Some(untold) = installed::untold(subscription, csvs, &entries) {
+    let lost = Lost::of(subscription, plans);
+    let generations: Vec<i64> = entries.iter().map(|entry| entry.generation).collect();
+    for (entry, gap) in entries.iter_mut().zip(lost.before_each(&generations)) {
+        entry.older_may_be_missing = gap;
+    }
+    if let Some(mut untold) = installed::untold(subscription, csvs, &entries) {
         let later = entries
             .iter()
             .position(|entry| entry.made > untold.made)
             .unwrap_or(entries.len());
+        // What is installed without a plan came out of the gap, of which the beginning may be missing still.
+        untold.older_may_be_missing = match entries.get_mut(later) {
+            Some(next) => std::mem::take(&mut next.older_may_be_missing),
+            None => lost.any(),
+        };
         entries.insert(later, untold);
-    }
-    let is_partial = lost::some_may_be(subscription, plans);
-    if let Some(first) = entries.first_mut() {
-        first.older_may_be_missing = is_partial;
     }
     History {
         entries,
-        is_partial,
+        is_partial: lost.any(),
     }
 }
 
@@ -338,6 +361,26 @@ mod tests {
         let told = serde_json::to_value(&told.entries).unwrap();
         assert_eq!(told[0]["olderMayBeMissing"], true);
         assert_eq!(told[1].get("olderMayBeMissing"), None);
+    }
+
+    #[test]
+    fn a_plan_that_went_with_another_operator_is_missed_where_it_was() {
+        let done = json!({"phase": "Complete", "catalogSources": []});
+        let plans = [1, 3, 4].map(|generation| plan(generation, "1", "Automatic", &done));
+        let told = history(&subscription(), &plans, &[]);
+        let marks: Vec<bool> = (told.entries.iter())
+            .map(|entry| entry.older_may_be_missing)
+            .collect();
+        assert_eq!(marks, [false, true, false]);
+        assert!(told.is_partial);
+        let said = why_partial(&told.entries, plans.len());
+        assert!(said.starts_with("entries may be missing"), "{said}");
+    }
+
+    #[test]
+    fn age_is_only_blamed_where_so_many_plans_are_left_that_some_go_for_it() {
+        assert!(!why_partial(&[], retention::KEPT - 1).contains("newest"));
+        assert!(why_partial(&[], retention::KEPT).contains("the 5 newest InstallPlans"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::api::cluster_service_version::ClusterServiceVersion;
 use crate::api::subscription::Subscription;
 use crate::cli::args::operate::List as Args;
 use crate::cli::args::output::Output;
+use crate::cli::availability::Availability;
 use crate::cli::cluster::Cluster;
 use crate::cli::failure::Failure;
 use crate::cli::operators;
@@ -40,12 +41,13 @@ struct Row {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let (subscriptions, csvs) = wait(async {
+    let rows = wait(async {
         let connected = Cluster::connect(args.kubeconfig.as_deref(), args.context.as_deref());
         let (cluster, _) = connected.await?;
-        cluster.operators(args.namespace.as_deref()).await
+        let (subscriptions, csvs) = cluster.operators(args.namespace.as_deref()).await?;
+        let availability = cluster.availability(&csvs).await?;
+        Ok(rows(&subscriptions, &csvs, &availability))
     })?;
-    let rows = rows(&subscriptions, &csvs);
     match args.output {
         Output::Text if rows.is_empty() => printer::data("no operators\n"),
         Output::Text if printer::on_terminal() => printer::data(&table(&rows)),
@@ -54,14 +56,18 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn rows(subscriptions: &[Subscription], csvs: &[ClusterServiceVersion]) -> Vec<Row> {
+fn rows(
+    subscriptions: &[Subscription],
+    csvs: &[ClusterServiceVersion],
+    availability: &Availability,
+) -> Vec<Row> {
     let find = |namespace: &str, name: &str| {
         let mut csvs = csvs.iter();
         csvs.find(|csv| csv.namespace().as_deref() == Some(namespace) && csv.name_any() == name)
     };
     let mut told: BTreeSet<(String, String)> = BTreeSet::new();
     let mut rows = Vec::new();
-    for standing in operators::standings(subscriptions, csvs) {
+    for standing in operators::standings(subscriptions, csvs, availability) {
         let csv = find(&standing.namespace, &standing.running_csv);
         for name in [
             &standing.installed_csv,
@@ -104,8 +110,13 @@ fn health(standing: &Standing, csv: Option<&ClusterServiceVersion>) -> String {
     if standing.is_subscribed {
         return standing.words();
     }
-    let status = csv.and_then(|csv| csv.status.clone()).unwrap_or_default();
-    format!("{}, without a Subscription", status.phase)
+    let status = csv.and_then(|csv| csv.status.as_ref());
+    let phase = status.map(|status| status.phase.to_string());
+    match phase.filter(|phase| !phase.is_empty()) {
+        Some(phase) => format!("{phase}, without a Subscription"),
+        // Nobody looked at it so far.
+        None => standing.words(),
+    }
 }
 
 /// A version that makes room for one that is told of.
@@ -199,6 +210,10 @@ mod tests {
         .unwrap()
     }
 
+    fn told(subscriptions: &[Subscription], csvs: &[ClusterServiceVersion]) -> Vec<Row> {
+        rows(subscriptions, csvs, &Availability::default())
+    }
+
     #[test]
     fn an_operator_is_listed_with_its_version_and_one_that_nobody_asks_for_as_such() {
         let gopher = subscription(
@@ -209,7 +224,7 @@ mod tests {
             }),
         );
         let csvs = [csv("gopher.v1", "Succeeded"), csv("mole.v1", "Succeeded")];
-        let lines: String = rows(&[gopher], &csvs).iter().map(line).collect();
+        let lines: String = told(&[gopher], &csvs).iter().map(line).collect();
         assert_eq!(
             lines,
             "port\t\t1.0.0\tmole.v1\t\tSucceeded, without a Subscription\t\t\n\
@@ -232,11 +247,19 @@ mod tests {
         let status = newer.status.as_mut().unwrap();
         status.reason = CsvReason::OperatorConditionNotUpgradeable;
         status.message = "busy".to_owned();
-        let lines: String = rows(&[gopher], &[older, newer]).iter().map(line).collect();
+        let lines: String = told(&[gopher], &[older, newer]).iter().map(line).collect();
         assert_eq!(
             lines,
             "port\tgopher\t1.0.0\tgopher.v1\tstable\thealthy\tgopher.v2: held: busy\t\n"
         );
+    }
+
+    #[test]
+    fn one_that_nobody_asks_for_and_nobody_looked_at_is_listed_in_our_words() {
+        let mut mole = csv("mole.v1", "");
+        mole.status = None;
+        let rows = rows(&[], &[mole], &Availability::default());
+        assert_eq!(rows[0].health, "installing, without a Subscription");
     }
 
     #[test]
@@ -251,7 +274,7 @@ mod tests {
         let mut mole = csv("mole.v1", "Failed");
         mole.status.as_mut().unwrap().message = "no room".to_owned();
         let csvs = [csv("gopher.v1", "Failed"), mole];
-        let lines: String = rows(&[gopher], &csvs).iter().map(line).collect();
+        let lines: String = told(&[gopher], &csvs).iter().map(line).collect();
         assert_eq!(
             lines,
             "port\t\t1.0.0\tmole.v1\t\tFailed, without a Subscription\t\tFailed: no room\n\
@@ -271,7 +294,7 @@ mod tests {
             serde_json::from_value(json!([{"phase": "Succeeded"}])).unwrap();
         versions[1].spec.replaces = "gopher.v1".to_owned();
         versions[2].spec.replaces = "gopher.v2".to_owned();
-        let healths: Vec<String> = rows(&[gopher], &versions)
+        let healths: Vec<String> = told(&[gopher], &versions)
             .iter()
             .map(|row| format!("{} {}", row.csv, row.health))
             .collect();

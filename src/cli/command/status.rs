@@ -14,13 +14,13 @@ use crate::cli::standing::Standing;
 use crate::cli::upgrade::Upgrade;
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let standings = wait(async {
+    let (standings, namespace) = wait(async {
         let (cluster, namespace) = Cluster::at(&args.place).await?;
         let mut standings = look(args, &cluster, &namespace).await?;
         for standing in &mut standings {
             cluster.explain_silence(standing).await;
         }
-        Ok(standings)
+        Ok((standings, namespace))
     })?;
     let is_named = args.name.is_some();
     match args.output {
@@ -32,14 +32,20 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         if is_named {
             return failure;
         }
-        failure.hint("`chandler status NAME` tells all that is known of one of them")
+        failure.hint(more(&namespace))
     })
+}
+
+/// Where more is told. It is to be found from anywhere, whatever namespace is the usual one.
+fn more(namespace: &str) -> String {
+    format!("`chandler status NAME -n {namespace}` tells all that is known of one of them")
 }
 
 /// The operator that is asked for, or all of the namespace.
 async fn look(args: &Args, cluster: &Cluster, namespace: &str) -> Result<Vec<Standing>, Failure> {
     let (subscriptions, csvs) = cluster.operators(Some(namespace)).await?;
-    let all = operators::standings(&subscriptions, &csvs);
+    let availability = cluster.availability(&csvs).await?;
+    let all = operators::standings(&subscriptions, &csvs, &availability);
     let Some(name) = &args.name else {
         return Ok(all);
     };
@@ -122,6 +128,7 @@ mod tests {
     use super::*;
     use crate::api::cluster_service_version::ClusterServiceVersion;
     use crate::api::subscription::Subscription;
+    use crate::cli::availability::Availability;
 
     fn gopher(status: &Value) -> Subscription {
         serde_json::from_value(json!({
@@ -142,7 +149,8 @@ mod tests {
     }
 
     fn said(subscriptions: &[Subscription], csvs: &[ClusterServiceVersion]) -> Option<String> {
-        let verdict = verdict(&operators::standings(subscriptions, csvs));
+        let availability = Availability::default();
+        let verdict = verdict(&operators::standings(subscriptions, csvs, &availability));
         let failure = verdict.err()?;
         assert_eq!(failure.exit_code(), 1);
         Some(failure.lines()[0].1.clone())
@@ -162,6 +170,11 @@ mod tests {
             None
         );
         assert_eq!(said(&[], &[]), None);
+    }
+
+    #[test]
+    fn where_more_is_told_is_said_with_the_namespace() {
+        assert!(more("port").starts_with("`chandler status NAME -n port`"));
     }
 
     #[test]
@@ -211,7 +224,8 @@ mod tests {
             ],
         }));
         let failed = mole(&json!({"phase": "Failed", "message": "no room"}));
-        let lines: String = operators::standings(&[waits], &[failed])
+        let availability = Availability::default();
+        let lines: String = operators::standings(&[waits], &[failed], &availability)
             .iter()
             .map(line)
             .collect();

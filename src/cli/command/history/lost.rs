@@ -8,30 +8,71 @@ use crate::api::install_plan::InstallPlan;
 use crate::api::labels;
 use crate::api::subscription::Subscription;
 
-/// Whether plans for a Subscription may be gone. The plans of a namespace, which are all asked for, have generations in a
+/// Where plans for a Subscription may be gone. The plans of a namespace, which are all asked for, have generations in a
 /// row: where one is missing, it may have been for this Subscription if that was there already.
-pub(super) fn some_may_be(subscription: &Subscription, plans: &[InstallPlan]) -> bool {
-    let made_by = subscription.annotations().get(labels::GENERATED_BY);
-    if made_by.is_some_and(|name| !plans.iter().any(|plan| plan.name_any() == *name)) {
-        return true;
+pub(super) struct Lost {
+    /// The last generation before the Subscription came.
+    before: i64,
+    /// The generations since that are left.
+    left: BTreeSet<i64>,
+    /// The last generation that there was.
+    last: i64,
+    /// Whether some are gone that came before all that are left.
+    first: bool,
+}
+
+impl Lost {
+    /// By the plans of its namespace.
+    pub(super) fn of(subscription: &Subscription, plans: &[InstallPlan]) -> Self {
+        let made_by = subscription.annotations().get(labels::GENERATED_BY);
+        let lacks_begin =
+            made_by.is_some_and(|name| !plans.iter().any(|plan| plan.name_any() == *name));
+        let begin = subscription.creation_timestamp();
+        let is_older = |plan: &&InstallPlan| {
+            let made = plan.creation_timestamp();
+            made.zip(begin.as_ref())
+                .is_some_and(|(made, begin)| made < *begin)
+        };
+        let before = plans.iter().filter(is_older);
+        let before = before.map(|plan| plan.spec.generation).max();
+        let before = before.unwrap_or_default();
+        let generations = plans.iter().map(|plan| plan.spec.generation);
+        let left: BTreeSet<i64> = generations.filter(|it| *it > before).collect();
+        let status = subscription.status.as_ref();
+        let own = status.map(|status| status.install_plan_generation);
+        let newest = left.last().copied();
+        Self {
+            before,
+            last: newest.max(own).unwrap_or_default(),
+            // When all plans are gone, generations begin anew.
+            first: lacks_begin || own > newest.or(Some(before)),
+            left,
+        }
     }
-    let begin = subscription.creation_timestamp();
-    let is_older = |plan: &&InstallPlan| {
-        let made = plan.creation_timestamp();
-        made.zip(begin.as_ref())
-            .is_some_and(|(made, begin)| made < *begin)
-    };
-    let generations = plans.iter().map(|plan| plan.spec.generation);
-    let before = plans.iter().filter(is_older);
-    let before = before.map(|plan| plan.spec.generation).max();
-    let before = before.unwrap_or_default();
-    let since: BTreeSet<i64> = generations.filter(|it| *it > before).collect();
-    let status = subscription.status.as_ref();
-    let own = status.map(|status| status.install_plan_generation);
-    // When all plans are gone, generations begin anew.
-    let last = since.last().copied().max(own).unwrap_or_default();
-    let count = i64::try_from(since.len()).unwrap_or(i64::MAX);
-    count < last.saturating_sub(before)
+
+    /// Whether any may be gone.
+    pub(super) fn any(&self) -> bool {
+        self.first || self.lacks_between(self.before, self.last.saturating_add(1))
+    }
+
+    /// Whether any may be gone right before each of some plans, of which the generations are in order.
+    pub(super) fn before_each(&self, generations: &[i64]) -> Vec<bool> {
+        let mut previous = self.before;
+        let mut gaps = Vec::new();
+        for (at, generation) in generations.iter().enumerate() {
+            let is_first = at == 0 && self.first;
+            gaps.push(is_first || self.lacks_between(previous, *generation));
+            previous = previous.max(*generation);
+        }
+        gaps
+    }
+
+    /// Whether a generation between these two is missing.
+    fn lacks_between(&self, after: i64, until: i64) -> bool {
+        let between = self.left.iter().filter(|it| after < **it && **it < until);
+        let count = i64::try_from(between.count()).unwrap_or(i64::MAX);
+        count < until.saturating_sub(after).saturating_sub(1)
+    }
 }
 
 #[cfg(test)]
@@ -82,17 +123,34 @@ mod tests {
         #[case] expected: bool,
     ) {
         let plans: Vec<_> = plans.iter().map(|(at, made)| plan(*at, made)).collect();
-        assert_eq!(
-            some_may_be(&subscription(&json!({}), own), &plans),
-            expected
-        );
+        let lost = Lost::of(&subscription(&json!({}), own), &plans);
+        assert_eq!(lost.any(), expected);
+    }
+
+    #[rstest]
+    #[case::none_is_gone(&[1, 2, 3], 3, &[1, 3], &[false, false])]
+    #[case::the_first_is_gone(&[2, 3], 3, &[2, 3], &[true, false])]
+    #[case::one_between_is_gone(&[1, 3, 4], 4, &[1, 3, 4], &[false, true, false])]
+    #[case::two_are_gone(&[2, 4], 4, &[2, 4], &[true, true])]
+    #[case::one_before_that_of_another(&[1, 3, 4], 4, &[1, 4], &[false, true])]
+    #[case::one_after_all_of_its_own(&[1, 3], 1, &[1], &[false])]
+    #[case::all_are_gone_and_another_came(&[1], 3, &[1], &[true])]
+    fn what_may_be_gone_is_right_before_what_came_next(
+        #[case] plans: &[i64],
+        #[case] own: i64,
+        #[case] asked: &[i64],
+        #[case] expected: &[bool],
+    ) {
+        let plans: Vec<_> = plans.iter().map(|at| plan(*at, SINCE)).collect();
+        let lost = Lost::of(&subscription(&json!({}), own), &plans);
+        assert_eq!(lost.before_each(asked), expected);
     }
 
     #[test]
     fn the_plan_that_made_a_subscription_belongs_to_it() {
         let annotations = json!({"olm.generated-by": "install-7"});
         let generated = subscription(&annotations, 7);
-        assert!(!some_may_be(&generated, &[plan(7, BEFORE)]));
-        assert!(some_may_be(&generated, &[plan(8, SINCE)]));
+        assert!(!Lost::of(&generated, &[plan(7, BEFORE)]).any());
+        assert!(Lost::of(&generated, &[plan(8, SINCE)]).any());
     }
 }
