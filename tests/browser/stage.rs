@@ -21,6 +21,9 @@ use crate::support::hub::Desk;
 
 const SOON: Duration = Duration::from_millis(20);
 const DEADLINE: Duration = Duration::from_secs(20);
+/// How long a script may take: the one that looks at a large page for who cannot use it has much to do, and a busy machine
+/// little time for it.
+const SCRIPT: Duration = Duration::from_mins(3);
 
 /// A screen of a laptop.
 pub(crate) const WIDE: (u32, u32) = (1360, 900);
@@ -110,6 +113,7 @@ impl Stage {
         let browser = WebDriver::new(format!("http://127.0.0.1:{port}"), wishes)
             .await
             .context("Chromium does not start")?;
+        browser.set_script_timeout(SCRIPT).await?;
         let stage = Self {
             browser,
             hub,
