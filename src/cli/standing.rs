@@ -245,10 +245,11 @@ impl Standing {
             line("next", &self.current_csv);
         }
         line("plan", &self.install_plan);
-        if let Some(upgrade) = &self.upgrade {
-            line("upgrade", &upgrade.line());
-        }
-        for message in &self.messages {
+        let upgrade = self.upgrade.as_ref().map(Upgrade::line);
+        let upgrade = upgrade.unwrap_or_default();
+        line("upgrade", &upgrade);
+        // What the upgrade says is not said again.
+        for message in self.messages.iter().filter(|it| !upgrade.contains(*it)) {
             line("", message);
         }
         lines.join("\n") + "\n"
@@ -321,6 +322,23 @@ mod tests {
 
     fn alone(subscription: &Subscription) -> Standing {
         Standing::among(subscription, &[])
+    }
+
+    #[test]
+    fn what_the_upgrade_says_is_told_once() {
+        let standing = Standing::among(
+            &subscription(&json!({
+                "installedCSV": "gopher.v1.0.0", "currentCSV": "gopher.v1.0.0",
+                "conditions": [
+                    {"type": "Healthy", "status": "True"},
+                    {"type": "ResolutionFailed", "status": "True", "message": "no way"},
+                ],
+            })),
+            &[],
+        );
+        assert!(standing.upgrade.is_some(), "{standing:?}");
+        let text = standing.text();
+        assert_eq!(text.matches("no way").count(), 1, "{text}");
     }
 
     #[test]
